@@ -10,7 +10,7 @@ import (
 	"github.com/mikestefanello/backlite"
 )
 
-// backliteOptions tells the library's settings apart.
+// backliteOptions are the settings of the library that vary.
 type backliteOptions struct {
 	workers     int
 	connections int // 0: no bound
@@ -23,9 +23,8 @@ func backliteDefault() source {
 	}
 }
 
-// backliteTuned has one connection, since many that write wait for each other
-// by polling, and many workers, since its dispatcher sleeps 100 ms when all
-// are busy.
+// backliteTuned has one connection, since several writers wait for each other by polling. It has
+// many workers, since its dispatcher sleeps 100 ms when all are busy.
 func backliteTuned() source {
 	return source{
 		name: "backlite tuned", files: "backlite", role: rolePeer, open: backliteOpener(backliteOptions{workers: 1000, connections: 1}),
@@ -33,8 +32,8 @@ func backliteTuned() source {
 	}
 }
 
-// backliteTask is its own JSON. The library finds a queue's settings by the
-// zero value of its task.
+// backliteTask is a task with its own JSON. The library finds the settings of a queue by the zero
+// value of its task.
 type backliteTask struct{ body json.RawMessage }
 
 func (backliteTask) Config() backlite.QueueConfig {
@@ -114,8 +113,8 @@ func (q *backliteQueue) Unsettled(ctx context.Context) (n int, err error) {
 func (q *backliteQueue) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	// With a backlog left it may wait for workers that have ended already. The
-	// cell is measured by then, so a hard stop follows.
+	// With a backlog left, it may wait for workers that have ended already. The cell is measured by
+	// then, so a hard stop follows.
 	_ = q.c.Stop(ctx)
 	q.stop()
 	return q.db.Close()

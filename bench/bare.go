@@ -8,13 +8,13 @@ import (
 
 const bareCap = 1000 // messages in one commit
 
-// bareLoop is the least that an outbox can do: one goroutine that owns the
-// connection and commits whatever has arrived, a hand-over in memory after the
-// commit, and marks that ride in the next commit. Its rate is the ceiling.
+// bareLoop does the least that an outbox can do. One goroutine owns the connection and commits
+// whatever has arrived, passes it on in memory after the commit, and writes delivery marks with the
+// next commit. Its rate is the ceiling.
 type bareLoop struct {
 	conn *bareConn
-	hand chan []bareMessage // after their commit; nil: nobody wants them
-	// beside writes what belongs to a message that is being inserted; nil: nothing does.
+	hand chan []bareMessage // messages after their commit; nil: no consumer
+	// beside writes what belongs to a message that is being inserted. May be nil.
 	beside func(m *bareMessage, now int64) error
 	wake   chan struct{}
 	stop   chan struct{}
@@ -23,7 +23,7 @@ type bareLoop struct {
 	mu        sync.Mutex
 	arriving  *bareBatch
 	full      []*bareBatch
-	delivered []int64 // to be marked
+	delivered []int64 // waiting to be marked
 	unsettled int
 	err       error // of a commit of marks
 }
@@ -35,14 +35,14 @@ type bareMessage struct {
 	payload []byte
 }
 
-// bareBatch is committed as one.
+// bareBatch is committed as a whole.
 type bareBatch struct {
 	messages []bareMessage
 	done     chan struct{}
 	err      error // read after done
 }
 
-// bareConsumer takes what was committed until the channel closes, and marks it.
+// bareConsumer takes committed messages until the channel closes, and marks them.
 type bareConsumer func(l *bareLoop, committed <-chan []bareMessage)
 
 func bareQueue() source {
@@ -111,7 +111,7 @@ func (l *bareLoop) enqueue(ms ...bareMessage) error {
 	return b.err
 }
 
-// mark lets the next commit note that the messages are delivered.
+// mark makes the next commit record that the messages are delivered.
 func (l *bareLoop) mark(seqs []int64) {
 	if len(seqs) == 0 {
 		return
@@ -129,7 +129,7 @@ func (l *bareLoop) signal() {
 	}
 }
 
-// take yields the next commit's work; a nil batch and no marks mean none.
+// take returns the work of the next commit; a nil batch and no marks mean that there is none.
 func (l *bareLoop) take() (b *bareBatch, marks []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,7 +215,7 @@ func (l *bareLoop) Unsettled(context.Context) (int, error) {
 	return l.unsettled, l.err
 }
 
-// Close expects that nobody enqueues any more.
+// Close must be called after the last enqueue.
 func (l *bareLoop) Close() error {
 	close(l.stop)
 	l.wg.Wait()

@@ -15,16 +15,15 @@ import (
 	_ "modernc.org/sqlite" // registers the driver
 )
 
-// bareConn is one connection at the driver's level, for one goroutine at a
-// time. A statement is prepared when it is used first.
+// bareConn is one connection at the driver's level, for one goroutine at a time. It prepares a
+// statement at its first use.
 type bareConn struct {
 	conn  driver.Conn
 	stmts map[string]driver.Stmt
 	args  []driver.NamedValue
 }
 
-// openBare makes the file with the library, for its schema, and then leaves it
-// alone.
+// openBare makes the file with the library, for its schema, and then does not use the library.
 func openBare(dir string) (*bareConn, error) {
 	db, err := openStore(context.Background(), dir)
 	if err != nil {
@@ -84,7 +83,7 @@ func (c *bareConn) exec(query string, args ...driver.Value) error {
 	return nil
 }
 
-// query calls each for every row; the row's slice is used again.
+// query calls each for every row; it reuses the row's slice.
 func (c *bareConn) query(query string, each func(row []driver.Value), args ...driver.Value) (err error) {
 	s, err := c.prepare(query, args)
 	if err != nil {
@@ -160,7 +159,7 @@ func (c *bareConn) Close() error {
 	return errors.Join(err, c.conn.Close())
 }
 
-// newID is a UUID, version 7.
+// newID returns a UUID, version 7.
 func newID() (id [16]byte) {
 	_, _ = rand.Read(id[6:]) // never fails
 	ms := uint64(time.Now().UnixMilli())

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// bareDrain works a backlog off: read a page of due rows, hand them over, mark
-// them in one transaction.
+// bareDrain works off a backlog: it reads a page of due rows, passes them on, and marks them in one
+// transaction.
 type bareDrain struct {
 	conn *bareConn
 	page int

@@ -13,8 +13,8 @@ import (
 
 const bareBatchCap = 256 // messages in one POST
 
-// bareHop joins two bare loops by plain POSTs of framed messages: a 4-byte
-// length, the id, the payload. 200 is the ack of all.
+// bareHop joins two bare loops by plain POSTs of framed messages: a 4-byte length, the id, the
+// payload. A 200 acknowledges all.
 func bareHop() Hop {
 	return Hop{Receive: bareReceive, Send: bareSend}
 }
@@ -75,7 +75,7 @@ func bareSend(ctx context.Context, s Setup, url string, batch bool) (Queue, erro
 	return l, nil
 }
 
-// gather joins what is there into batches.
+// gather joins available messages into batches.
 func gather(in <-chan []bareMessage) <-chan []bareMessage {
 	out := make(chan []bareMessage)
 	go func() {
@@ -100,8 +100,8 @@ func gather(in <-chan []bareMessage) <-chan []bareMessage {
 	return out
 }
 
-// post sends one request and marks its messages when the ack comes. What is
-// not acked stays unsettled, which the measure reports.
+// post sends one request and marks its messages when the ack comes. A message without an ack stays
+// unsettled, and the measure reports it.
 func post(ctx context.Context, l *bareLoop, client *http.Client, url string, acked Deliver, ms []bareMessage) {
 	if err := send(ctx, client, url, ms); err != nil {
 		return

@@ -12,8 +12,7 @@ import (
 
 const byHandSettings = "the same statements, prepared, written by hand for database/sql, 1 connection: no checks, names or wake-up"
 
-// withOrders makes the file with the library, for its schema, and the orders
-// beside it.
+// withOrders makes the file with the library, for its schema, together with the table of orders.
 func withOrders(dir string) (*bareConn, error) {
 	c, err := openBare(dir)
 	if err != nil {
@@ -50,8 +49,7 @@ func bareJoin() load {
 	}}
 }
 
-// byHand is what a caller writes who needs no library: prepared statements of
-// database/sql.
+// byHand is what a caller writes without a library: prepared statements of database/sql.
 type byHand struct {
 	db         *sql.DB
 	statements []*sql.Stmt

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// The inbox's statements for a message that is new. Its sender is source 1.
+// The inbox's statements for a new message. Its sender is source 1.
 const (
 	bareSource = `INSERT OR IGNORE INTO hf_source (source, name) VALUES (1, 'sender')`
-	// id, hash, now, expires; 0 rows: it is known
+	// id, hash, now, expires; 0 rows: the id is known
 	bareArrive = `INSERT INTO hf_inbox (source, id, endpoint, hash, kept, received, processed, expires)
 VALUES (1, ?1, 'Bench', ?2, 0, ?3, ?3, ?4) ON CONFLICT (source, id) DO NOTHING`
 	// seq, response
@@ -22,8 +22,8 @@ VALUES (1, ?1, 'Bench', ?2, 0, ?3, ?3, ?4) ON CONFLICT (source, id) DO NOTHING`
 	bareMemory = int64(30 * 24 * time.Hour / time.Microsecond)
 )
 
-// bareProcess is the least that exactly-once needs: the id, the handler's row,
-// the response, one commit for each call.
+// bareProcess is the least that exactly-once needs: the id, the handler's row, the response, and
+// one commit per call.
 func bareProcess(batch int) load {
 	return load{name: bareName, role: roleBare, open: func(_ context.Context, dir string) (loaded, error) {
 		c, err := withOrders(dir)

@@ -27,7 +27,7 @@ const (
 VALUES (?1, ?2, 0, 'mail', '` + noticeType + `', '` + noticeList + `', '` + noticeSubject + `', 'plant-0', 'filler-3', 'watch', '', '', ?4, ?3, ?4)`
 )
 
-// openBareOffice is a group commit of all rows that central has of a notification.
+// openBareOffice opens a loop that commits in groups all rows that central has of a notification.
 func openBareOffice(dir string) (*bareLoop, error) {
 	l, err := startBare(dir, 0, nil)
 	if err != nil {
@@ -40,7 +40,7 @@ func openBareOffice(dir string) (*bareLoop, error) {
 	return l, nil
 }
 
-// bareIntake is the handler of the bare office.
+// bareIntake returns the HTTP handler of the bare office.
 func bareIntake(l *bareLoop) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ms, err := readFrames(r.Body)
@@ -53,7 +53,7 @@ func bareIntake(l *bareLoop) http.Handler {
 	})
 }
 
-// trusting is a client that trusts the certificate.
+// trusting returns a client that trusts the certificate.
 func trusting(cert string, connections int) (*http.Client, error) {
 	text, err := os.ReadFile(cert)
 	if err != nil {
@@ -108,7 +108,7 @@ func bareSiteDrain(ctx context.Context, d drainCell) (v values, err error) {
 
 // bareSite sends pages of a file's rows.
 type bareSite struct {
-	mu   sync.Mutex // the connection's
+	mu   sync.Mutex // guards the connection
 	conn *bareConn
 	last int64
 	sent int

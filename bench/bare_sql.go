@@ -1,7 +1,7 @@
 package main
 
-// The bare loop's statements, on the library's own tables and indexes, so that
-// the ceiling is the one of its own rows. Destination n is lane n + 1.
+// The bare loop's statements, on the library's own tables and indexes, so that it is the ceiling
+// for these rows. Destination n is lane n + 1.
 const (
 	// seq, id, lane, state, now; route is 1, due and created are now.
 	bareInsert = `INSERT INTO hf_message (seq, id, route, lane, state, due, created) VALUES (?1, ?2, 1, ?3 + 1, ?4, ?5, ?5)`

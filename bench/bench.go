@@ -22,7 +22,7 @@ const (
 	roleBare
 )
 
-// values are what one cell yields, by column key.
+// values are the results of one cell, by column key.
 type values map[string]float64
 
 // column is one printed number of a measure.
@@ -45,7 +45,7 @@ type contender struct {
 	run     func(ctx context.Context, c cell) (values, error)
 }
 
-// cell is where one contender runs once.
+// cell is the place where one contender runs once.
 type cell struct {
 	dir      string // fresh, on disk
 	prepared string // what prepare filled
@@ -59,16 +59,16 @@ type measure struct {
 	contenders []contender
 }
 
-// source is a contender before it is tied to a measure.
+// source is a contender that is not yet part of a measure.
 type source struct {
 	name     string
 	settings string
 	role     role
 	open     Opener
-	files    string // sources with the same ones can work each other's; empty: its name
+	files    string // sources with the same value can work off each other's files; empty: its name
 }
 
-// add ties s to the measure. A source that is not there yet is left out.
+// add adds s to the measure. It leaves out a source that does not exist yet.
 func (m *measure) add(s source, prepare func(context.Context, string) error, run func(context.Context, cell) (values, error)) {
 	if s.open == nil {
 		return
@@ -87,9 +87,9 @@ type result struct {
 
 // bench runs measures.
 type bench struct {
-	root     string // all cells live below it
+	root     string // all cells are below it
 	rounds   int
-	limit    time.Duration // for one cell
+	limit    time.Duration // of one cell
 	profile  string        // directory for CPU profiles; empty: none
 	progress func(format string, args ...any)
 }
@@ -131,7 +131,7 @@ func (b *bench) measure(ctx context.Context, m measure) (result, error) {
 	}
 	for round := range b.rounds {
 		for k := range n {
-			i := (k + round) % n // a different one begins each round
+			i := (k + round) % n // each round begins with another contender
 			if r.failed[i] != nil {
 				continue
 			}
@@ -188,8 +188,8 @@ func (b *bench) cell(ctx context.Context, m measure, i, round int, prepared stri
 	return v, err
 }
 
-// within runs do for no longer than limit. What does not end in time is left
-// behind; the report says so, since it may disturb what is measured after it.
+// within runs do for at most limit. It abandons work that does not end in time; the report says so,
+// since that work may disturb later measures.
 func within[T any](limit time.Duration, do func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -2,5 +2,5 @@
 
 package main
 
-// withC says whether the driver in C works in this build.
+// withC reports whether the C driver is available in this build.
 const withC = true

@@ -15,16 +15,15 @@ import (
 	"time"
 )
 
-// Receiving is what the receiving node of a hop is given.
+// Receiving is the input of the receiving node of a hop.
 type Receiving struct {
 	Dir      string
 	Listener net.Listener
-	// Batch says that one request carries many messages; they are to be kept,
-	// not handled.
+	// Batch means that one request carries many messages, which are kept, not handled.
 	Batch bool
 }
 
-// childArgs are what the parent tells a child process.
+// childArgs are the arguments of a child process.
 type childArgs struct {
 	task, contender, dir, profile string
 	batch                         bool
@@ -47,8 +46,8 @@ type child struct {
 	ready ready
 }
 
-// startChild starts this program again and waits for its line. The child lives
-// until its standard input closes, so it cannot outlive the parent.
+// startChild starts this program again and waits for its line. The child ends when its standard
+// input closes, so it cannot outlive the parent.
 func startChild(ctx context.Context, a childArgs) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -80,7 +79,7 @@ func startChild(ctx context.Context, a childArgs) (*child, error) {
 	return c, nil
 }
 
-// end lets the child end and waits for it.
+// end makes the child end and waits for it.
 func (c *child) end() error {
 	late := time.AfterFunc(30*time.Second, func() { _ = c.cmd.Process.Kill() })
 	defer late.Stop()
@@ -91,7 +90,7 @@ func (c *child) end() error {
 	return nil
 }
 
-// runChild is main of a child process.
+// runChild is the main function of a child process.
 func runChild(args []string) (err error) {
 	var a childArgs
 	f := flag.NewFlagSet("child", flag.ContinueOnError)

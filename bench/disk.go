@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// syncRate measures how many times a second 4 KiB are written and synced.
+// syncRate measures how many times per second 4 KiB can be written and synced.
 func syncRate(dir string, d time.Duration) (perSecond float64, err error) {
 	f, err := os.Create(filepath.Join(dir, "sync-probe"))
 	if err != nil {

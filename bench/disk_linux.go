@@ -12,7 +12,7 @@ import (
 // syncDisks writes back what earlier cells left in memory.
 func syncDisks() { syscall.Sync() }
 
-// onDisk refuses a directory that lives in memory, where a sync costs nothing.
+// onDisk refuses a directory in memory, where a sync costs nothing.
 func onDisk(dir string) error {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6
 	var s syscall.Statfs_t

@@ -7,12 +7,12 @@ import (
 	_ "github.com/mattn/go-sqlite3" // registers the driver in C
 )
 
-// sqlDriver is a driver with the pragmas of all contenders in its own words.
+// sqlDriver is a driver, with the common pragmas in its own form.
 type sqlDriver struct{ name, title, options string }
 
 func modernc() sqlDriver { return sqlDriver{name: "sqlite", options: pragmas} }
 
-// mattn has no word for the checkpoint's; its default is a quarter of it.
+// mattn has no option for the checkpoint's size; its default is a quarter of it.
 func mattn() sqlDriver {
 	return sqlDriver{
 		name: "sqlite3", title: ", mattn",
@@ -20,7 +20,7 @@ func mattn() sqlDriver {
 	}
 }
 
-// open opens the caller's database with a pool of so many connections.
+// open opens the caller's database with a pool of the given size.
 func (d sqlDriver) open(path string, connections int) (*sql.DB, error) {
 	db, err := sql.Open(d.name, "file:"+path+d.options)
 	if err != nil {

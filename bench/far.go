@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// farAway is a way to an address that takes each byte so long in each
-// direction, and lets as many through as come.
+// farAway forwards to an address. It delays each byte in both directions, and does not limit the
+// rate.
 type farAway struct {
 	listener net.Listener
 	oneWay   time.Duration
@@ -49,7 +49,7 @@ func (f *farAway) run() {
 	}
 }
 
-// carry closes both when one end is reached.
+// carry closes both connections when one ends.
 func (f *farAway) carry(from, to net.Conn) {
 	type piece struct {
 		bytes []byte

@@ -17,9 +17,8 @@ import (
 
 const goqiteJob = "work"
 
-// goqiteSchema reads the library's schema_sqlite.sql, which it asks its users
-// to copy. Peers' sources stay out of this repository, so it is read from where
-// the module was compiled from.
+// goqiteSchema reads the library's schema_sqlite.sql, which its users are asked to copy. Sources of
+// peers stay out of this repository, so it is read from the module's folder.
 func goqiteSchema() (string, error) {
 	f := runtime.FuncForPC(reflect.ValueOf(goqite.New).Pointer())
 	source, _ := f.FileLine(f.Entry())
@@ -30,9 +29,9 @@ func goqiteSchema() (string, error) {
 	return string(b), nil
 }
 
-// goqiteOptions tells the library's ways to be used apart.
+// goqiteOptions are the ways to use the library that vary.
 type goqiteOptions struct {
-	runner bool          // the jobs package; else Receive and Delete by hand
+	runner bool          // use the jobs package; otherwise Receive and Delete by hand
 	limit  int           // 0: its default
 	poll   time.Duration // 0: its default
 }
@@ -110,7 +109,7 @@ func (g *goqiteQueue) receive(ctx context.Context, deliver Deliver) {
 			return
 		}
 		if deliver(ctx, 0, m.Body) == nil {
-			_ = g.q.Delete(context.WithoutCancel(ctx), m.ID) // else it comes again
+			_ = g.q.Delete(context.WithoutCancel(ctx), m.ID) // otherwise it comes again
 		}
 	}
 }
@@ -160,8 +159,7 @@ func (g *goqiteQueue) Close() error {
 	return g.db.Close()
 }
 
-// goqiteCycle is the queue without loops of its own: whoever sends also
-// receives and deletes.
+// goqiteCycle is the queue without its own loops: the sender also receives and deletes.
 type goqiteCycle struct{ *goqiteQueue }
 
 func goqiteCycles() source {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// shopTable is the business's own table, beside the queue's in one file.
+// shopTable is the business table, in one file with the queue's.
 const (
 	shopTable = "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, customer TEXT NOT NULL, cents INTEGER NOT NULL)"
 	shopOrder = "INSERT INTO orders (customer, cents) VALUES (?, ?)"
@@ -17,8 +17,7 @@ const (
 func customer(n int) string { return fmt.Sprintf("customer-%d", n%1000) }
 func cents(n int) int64     { return int64(n % 100_000) }
 
-// load is a contender of a measure that is nothing but a call, again and
-// again, by callers at once.
+// load is a contender of a measure that consists of one call, repeated by concurrent callers.
 type load struct {
 	name, settings string
 	role           role
@@ -30,12 +29,13 @@ type loaded struct {
 	close func() error
 }
 
-// addLoad ties l to the measure: so many callers, each call worth so many.
+// addLoad adds l to the measure, with the given number of callers; each call counts as worth
+// messages.
 func (m *measure) addLoad(z sizes, callers, worth int, l load) {
 	m.contenders = append(m.contenders, contender{
 		name: l.name, settings: l.settings, role: l.role,
 		run: func(_ context.Context, c cell) (v values, err error) {
-			ctx := context.Background() // drivers start a goroutine per statement for one that can end
+			ctx := context.Background() // drivers start a goroutine per statement for a context that can end
 			q, err := l.open(ctx, c.dir)
 			if err != nil {
 				return nil, err
@@ -47,8 +47,8 @@ func (m *measure) addLoad(z sizes, callers, worth int, l load) {
 	})
 }
 
-// Joiner is a Queue whose messages can be enqueued in a transaction of the
-// caller's, in the caller's database.
+// Joiner is a Queue whose messages can be enqueued in the caller's transaction, in the caller's
+// database.
 type Joiner interface {
 	Queue
 	Handle() *sql.DB

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// sizes are how much is measured.
+// sizes say how much is measured.
 type sizes struct {
 	warm, cell, cutoff time.Duration // before, during, and at most after a cell's load
 	window             int           // messages under way at most in a cycle
@@ -23,7 +23,7 @@ type sizes struct {
 	mails              int           // that wait for a mail server
 	nodes              []int         // on one PostgreSQL
 	lanes              []int         // of a dispatcher, beside ten
-	brief              bool          // on PostgreSQL only: fewer peers and bare loops where there are many cells
+	brief              bool          // on PostgreSQL only: fewer peers and bare loops in measures with many cells
 }
 
 func fullSizes() sizes {
@@ -44,8 +44,8 @@ func quickSizes() sizes {
 	}
 }
 
-// crowd runs producers that call do again and again, each waiting for its own
-// answer, until stop is called. stop returns the first error.
+// crowd runs producers that call do again and again, each waiting for its own answer, until stop is
+// called. stop returns the first error.
 func crowd(producers int, do func(n int) error) (stop func() error) {
 	var (
 		ended atomic.Bool
@@ -71,8 +71,7 @@ func crowd(producers int, do func(n int) error) (stop func() error) {
 	}
 }
 
-// rate runs do from many producers and counts the answers per second, after a
-// warm-up.
+// rate runs do from many producers and returns the answers per second, after a warm-up.
 func rate(z sizes, producers int, do func(n int) error) (float64, error) {
 	var done atomic.Int64
 	stop := crowd(producers, func(n int) error {
@@ -90,9 +89,9 @@ func rate(z sizes, producers int, do func(n int) error) (float64, error) {
 	return float64(count) / took.Seconds(), nil
 }
 
-// enqueueRate is the rate of durable answers.
+// enqueueRate returns the rate of durable answers.
 func enqueueRate(open Opener, dir string, z sizes, producers int) (v values, err error) {
-	ctx := context.Background() // drivers start a goroutine per statement for one that can end
+	ctx := context.Background() // drivers start a goroutine per statement for a context that can end
 	q, err := open(ctx, Setup{Dir: dir, Destinations: 1})
 	if err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func enqueueRate(open Opener, dir string, z sizes, producers int) (v values, err
 	return values{"rate": r}, err
 }
 
-// flow counts messages through a queue and bounds how many are under way.
+// flow counts messages through a queue and limits how many are under way.
 type flow struct {
 	slots            chan struct{}
 	enqueued, handed atomic.Int64
@@ -117,7 +116,7 @@ func (f *flow) deliver(context.Context, int, []byte) error {
 	f.handed.Add(1)
 	select {
 	case <-f.slots:
-	default: // delivered twice, or not sent through here
+	default: // delivered twice, or not sent through this flow
 	}
 	return nil
 }
@@ -131,8 +130,8 @@ func (f *flow) enqueue(ctx context.Context, q Queue, n int) error {
 	return nil
 }
 
-// settled waits until all is settled, but not past the deadline, and reports
-// how many of total are.
+// settled waits until all messages are settled, at most until the deadline, and returns how many of
+// total are.
 func (f *flow) settled(ctx context.Context, q Queue, total int, deadline time.Time) (int, error) {
 	for f.handed.Load() < int64(total) && time.Now().Before(deadline) {
 		time.Sleep(200 * time.Microsecond)
@@ -149,8 +148,8 @@ func (f *flow) settled(ctx context.Context, q Queue, total int, deadline time.Ti
 	}
 }
 
-// cycleRate is the rate of messages from durable enqueue to settled. The clock
-// runs from the first enqueue until the last message is settled.
+// cycleRate returns the rate of messages from durable enqueue to settled. The clock runs from the
+// first enqueue until the last message is settled.
 func cycleRate(open Opener, dir string, z sizes, producers int) (v values, err error) {
 	ctx := context.Background()
 	f := newFlow(z.window)
@@ -166,7 +165,7 @@ func cycleRate(open Opener, dir string, z sizes, producers int) (v values, err e
 	return f.cycle(ctx, q, z, producers)
 }
 
-// cycle loads an open queue whose deliveries come to f.
+// cycle loads an open queue whose deliveries go to f.
 func (f *flow) cycle(ctx context.Context, q Queue, z sizes, producers int) (values, error) {
 	if err := f.enqueue(ctx, q, 0); err != nil { // shows that deliveries run
 		return nil, err
@@ -217,8 +216,8 @@ func enqueueAll(ctx context.Context, q Queue, dest, count int) error {
 	return errors.Join(errs...)
 }
 
-// drainRate opens a filled directory and works it off. The clock runs from
-// before the open until the last message is settled, or until the cutoff.
+// drainRate opens a filled directory and works it off. The clock runs from before the open until
+// the last message is settled, or until the cutoff.
 func drainRate(open Opener, dir string, z sizes) (v values, err error) {
 	ctx := context.Background()
 	f := newFlow(0)

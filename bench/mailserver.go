@@ -15,7 +15,7 @@ import (
 
 const mailConnections = 8
 
-// mailServer takes each mail on the loopback and keeps none.
+// mailServer accepts each mail on the loopback and keeps none.
 type mailServer struct {
 	server *smtp.Server
 	port   int
@@ -58,7 +58,7 @@ func (m mailSession) Data(r io.Reader) error {
 	return err
 }
 
-// openSilent listens and never says a word.
+// openSilent listens and never sends anything.
 func openSilent() (l net.Listener, port int, err error) {
 	if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, 0, fmt.Errorf("listen: %w", err)
@@ -75,7 +75,7 @@ func openSilent() (l net.Listener, port int, err error) {
 	return l, l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// mailChannel is a channel to a server of ours, with so many connections.
+// mailChannel returns a channel to a local server, with the given number of connections.
 func mailChannel(name string, port, connections int) (notify.Channel, error) {
 	settings, err := json.Marshal(map[string]any{
 		"host": "127.0.0.1", "port": port, "tls": "none", "from": "Plant 7 <alarm@plant.test>", "ehlo": "central.test", "connections": connections,
@@ -83,7 +83,7 @@ func mailChannel(name string, port, connections int) (notify.Channel, error) {
 	return notify.Channel{Name: name, Kind: "email", Settings: settings, Workers: connections}, err
 }
 
-// mailKinds are as a central has them.
+// mailKinds returns the kinds of channel that a central has.
 func mailKinds() map[string]notify.Kind {
 	return map[string]notify.Kind{"email": {
 		New: func(c notify.Channel) (notify.Adapter, error) { return email.New(c.Settings, email.Options{}) },

@@ -1,5 +1,5 @@
-// Bench compares Holdfast with its peers and with the least that any outbox on
-// the same file must do. See README.md for the rules.
+// Bench compares Holdfast with its peers, and with the least that any outbox on the same file must
+// do. See README.md for the rules.
 package main
 
 import (
@@ -63,7 +63,7 @@ func parse(args []string) (o options, err error) {
 	return o, nil
 }
 
-// measures lists everything, in the order of the output.
+// measures returns all measures, in the order of the output.
 func measures(z sizes, p *pgServer) []measure {
 	ms := []measure{enqueueMeasure(z, 8), enqueueMeasure(z, 64), enqueueMeasure(z, 256)}
 	for _, n := range z.callers {
@@ -141,7 +141,7 @@ func runParent(args []string) (err error) {
 	results, err := b.run(ctx, all, match)
 	report := newReport(results, o.rounds, syncs)
 	report.Settings["PostgreSQL"] = pg.settings()
-	return errors.Join(err, show(report, o)) // what was measured is shown all the same
+	return errors.Join(err, show(report, o)) // show what was measured all the same
 }
 
 // show prints the report; a contender that failed fails the run.

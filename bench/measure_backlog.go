@@ -13,9 +13,9 @@ const (
 	backlogProbes  = 10_000
 )
 
-// backlogMeasure: a process that starts on many pending rows of a destination
-// that never answers. Ready is when a message to a healthy one is delivered;
-// memory is read after 10,000 more of them.
+// backlogMeasure: a process starts with many pending rows of a destination that never answers. It
+// is ready when a message to a healthy destination is delivered. Memory is read after 10,000 more
+// of them.
 func backlogMeasure(z sizes) measure {
 	m := measure{name: "backlog", columns: []column{
 		{key: "open", title: "start to opened", unit: "ms", lower: true},
@@ -83,7 +83,7 @@ func backlogChild(ctx context.Context, a childArgs) (err error) {
 	return nil
 }
 
-// handedAll waits until all that was enqueued is delivered.
+// handedAll waits until everything that was enqueued is delivered.
 func (f *flow) handedAll(ctx context.Context) error {
 	for f.handed.Load() < f.enqueued.Load() {
 		if ctx.Err() != nil {

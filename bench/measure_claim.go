@@ -12,8 +12,8 @@ import (
 
 const claimLimit = 50
 
-// claimMeasure: a claim of 50 due rows beside many parked, delivered and dead
-// rows, against the same claim without them.
+// claimMeasure: a claim of 50 due rows beside many parked, delivered and dead rows, compared with
+// the same claim without them.
 func claimMeasure(z sizes) measure {
 	m := measure{name: "claim", columns: []column{
 		{key: "full", title: fmt.Sprintf("of %d beside 3 x %d rows", claimLimit, z.parked), unit: "us", lower: true},
@@ -68,8 +68,8 @@ func claimContender(name string, r role, z sizes, open func(context.Context, str
 	}
 }
 
-// claims takes from both tables in turn and yields the medians, without the
-// first tenth, which warms up.
+// claims claims from both tables in turn and returns the medians, without the first tenth, which is
+// the warm-up.
 func claims(ctx context.Context, full, empty Claimer, count int) (values, error) {
 	var times [2][]float64
 	for n := range count {

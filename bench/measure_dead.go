@@ -15,8 +15,8 @@ const (
 	deadWaiting = 20 // messages for each silent one before the clock runs
 )
 
-// deadMeasure: commit to deliverer of 50 healthy destinations, which share
-// 1,000 messages a second, beside 50 that never answer and without them.
+// deadMeasure: the time from commit to deliverer for 50 healthy destinations, which share 1,000
+// messages a second, with 50 others that never answer and without them.
 func deadMeasure(z sizes) measure {
 	m := measure{name: "dead", columns: []column{
 		{key: "beside99", title: "healthy p99 beside 50 dead", unit: "ms", lower: true},
@@ -44,7 +44,7 @@ func deadMeasure(z sizes) measure {
 	return m
 }
 
-// healthyTimes are milliseconds from the durable answer to the deliverer.
+// healthyTimes returns the milliseconds from the durable answer to the deliverer.
 func healthyTimes(open Opener, dir string, z sizes, dead bool) (times []float64, err error) {
 	ctx := context.Background()
 	w := newStopwatch(int(z.paced.Seconds() * pacedRate))
@@ -71,8 +71,8 @@ func healthyTimes(open Opener, dir string, z sizes, dead bool) (times []float64,
 	return times, err
 }
 
-// feedDead gives the silent destinations a backlog, and a message every 10 ms
-// until end is called.
+// feedDead gives the silent destinations a backlog, and then a message every 10 ms until end is
+// called.
 func feedDead(ctx context.Context, q Queue) (end func(), err error) {
 	dead := func(n int) int { return deadHealthy + n%deadSilent }
 	for n := range deadSilent * deadWaiting {

@@ -2,7 +2,7 @@ package main
 
 import "context"
 
-// drainMeasure: a backlog that is there when the program starts is worked off.
+// drainMeasure: a backlog that exists when the program starts is worked off.
 func drainMeasure(z sizes) measure {
 	m := measure{name: "drain", columns: []column{{key: "rate", unit: "msg/s"}}}
 	sources := queues(

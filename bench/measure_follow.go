@@ -11,9 +11,9 @@ import (
 	hf "github.com/holdfast-mq/holdfast"
 )
 
-// followMeasure: messages are settled as delivered, a page of claims at a time, while a
-// follower reads the journal, while one is to read it later, and while there is none. The
-// shares are of one run.
+// followMeasure: messages are settled as delivered, a page of claims at a time: while a follower
+// reads the journal, while one will read it later, and while there is none. The shares are of one
+// run.
 func followMeasure(z sizes) measure {
 	m := followColumns("follow")
 	for _, s := range queues() {
@@ -55,7 +55,7 @@ func followColumns(name string) measure {
 	}}
 }
 
-// followRates measures each on a fresh store.
+// followRates measures each case on a fresh store.
 func followRates(ctx context.Context, open Opener, fresh func(name string, measured func(s Setup) error) error, z sizes) (values, error) {
 	v := values{}
 	for _, name := range []string{"alone", "known", "followed"} {
@@ -70,7 +70,7 @@ func followRates(ctx context.Context, open Opener, fresh func(name string, measu
 	return v, nil
 }
 
-// settleRate is messages a second, of the time that settlements take.
+// settleRate returns messages per second of the time that settlements take.
 func settleRate(ctx context.Context, open Opener, s Setup, z sizes, how string) (rate float64, err error) {
 	q, err := open(ctx, s)
 	if err != nil {
@@ -119,7 +119,7 @@ func settleRate(ctx context.Context, open Opener, s Setup, z sizes, how string) 
 	return float64(count) / took.Seconds(), nil
 }
 
-// followAll reads the journal until stop.
+// followAll reads the journal until stop is called.
 func followAll(ctx context.Context, db ourStore) (stop func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

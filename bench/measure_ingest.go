@@ -12,7 +12,7 @@ import (
 
 const (
 	ingestConnections = 64
-	ingestSites       = 16 // a site may have a few requests at once, not all of them
+	ingestSites       = 16 // a site may have a few concurrent requests, not all of them
 )
 
 // ingestMeasure: notifications come to central one by one, from many callers,
@@ -24,7 +24,7 @@ func ingestMeasure(z sizes) measure {
 	return m
 }
 
-// linkMeasure: they come over as many connections, so many in each request.
+// linkMeasure: notifications come over as many connections, with the given number in each request.
 func linkMeasure(z sizes, each int) measure {
 	m := measure{name: fmt.Sprintf("ingest link/64x%d", each), columns: []column{{key: "rate", unit: "msg/s"}}}
 	m.addLoad(z, ingestConnections, each, load{name: "holdfast", role: roleOurs, open: func(ctx context.Context, dir string) (loaded, error) { return openLinkIngest(ctx, dir, each) }})
@@ -53,7 +53,7 @@ func openLinkIngest(ctx context.Context, dir string, each int) (loaded, error) {
 	if err != nil {
 		return loaded{}, err
 	}
-	free := make(chan *link.Site, ingestConnections) // each as often as it may ask at once
+	free := make(chan *link.Site, ingestConnections) // each as often as it may ask concurrently
 	for n := range ingestSites {
 		s, err := o.plant(ctx, dir, siteName(n), o.address, o.db)
 		if err != nil {

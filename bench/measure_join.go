@@ -16,8 +16,8 @@ func joinMeasure(z sizes, callers int) measure {
 	return m
 }
 
-// joinMattnMeasure is the same through the driver in C, which no peer is
-// measured on; its ceiling is the code by hand.
+// joinMattnMeasure is the same through the C driver. No peer is measured with it; its ceiling is
+// the code by hand.
 func joinMattnMeasure(z sizes, callers int) measure {
 	m := measure{name: fmt.Sprintf("join mattn/%d", callers), columns: []column{{key: "rate", unit: "tx/s"}}}
 	for _, l := range []load{ourIn(mattn()), ourDo(mattn()), joinByHand(mattn(), roleBare)} {

@@ -13,9 +13,9 @@ import (
 
 const lanesBusy = 10
 
-// lanesMeasure: what a message costs in processor time, from its enqueue to its
-// settlement, where ten lanes have work and all others are idle, and what an idle
-// lane costs in memory. The growth is of one run: more lanes against ten.
+// lanesMeasure: the processor time of a message from its enqueue to its settlement, with ten busy
+// lanes and all others idle, and the memory of an idle lane. The growth is of one run: more lanes
+// compared with ten.
 func lanesMeasure(z sizes) measure {
 	m := measure{name: "lanes", columns: []column{{key: "cpu10", title: "processor, 10 lanes", unit: "us/msg", lower: true}}}
 	for _, n := range z.lanes {
@@ -45,8 +45,8 @@ func lanesMeasure(z sizes) measure {
 	return m
 }
 
-// lanesCost is processor time per message, in microseconds, and the memory in use
-// before the load, in bytes.
+// lanesCost returns the processor time per message, in microseconds, and the memory in use before
+// the load, in bytes.
 func lanesCost(ctx context.Context, open Opener, dir string, z sizes, lanes int) (each, size float64, err error) {
 	dir = filepath.Join(dir, strconv.Itoa(lanes))
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -92,7 +92,8 @@ func lanesCost(ctx context.Context, open Opener, dir string, z sizes, lanes int)
 	return float64((after - before).Nanoseconds()) / 1e3 / float64(z.backlog/4), float64(s.HeapAlloc), err
 }
 
-// crowdOf has goroutines do each work as often, and returns what waits for them.
+// crowdOf makes each goroutine do the work equally often, and returns a function that waits for
+// them.
 func crowdOf(goroutines, each int, do func(n int) error) (wait func() error) {
 	ended := make(chan error, goroutines)
 	for g := range goroutines {

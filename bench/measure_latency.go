@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// latencyMeasure: from the durable answer to the deliverer at 1,000 messages a
-// second, and from the moment when it was to be enqueued.
+// latencyMeasure: the time to the deliverer at 1,000 messages a second, from the durable answer and
+// from the moment when the message was to be enqueued.
 func latencyMeasure(z sizes) measure {
 	m := measure{name: "latency", columns: []column{
 		{key: "answer50", title: "after commit p50", unit: "ms", lower: true},

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// mailMeasure: notifications that wait at central become mails of one
-// recipient each, over 8 connections to one server.
+// mailMeasure: notifications that wait at central become mails with one recipient each, over 8
+// connections to one server.
 func mailMeasure(z sizes) measure {
 	m := measure{name: "mail/8", columns: []column{
 		{key: "rate", unit: "msg/s"},
@@ -70,7 +70,7 @@ type mailing struct {
 	db       *sqlite.DB
 	books    *notify.Books
 	ingester *notify.Ingester
-	stop     context.CancelFunc // nil: it does not run
+	stop     context.CancelFunc // nil: not running
 	ended    chan error
 }
 
@@ -107,7 +107,7 @@ func (p *mailing) Close() error {
 	return errors.Join(err, p.db.Close())
 }
 
-// ingest takes so many notifications for a list at once.
+// ingest ingests count notifications for a list at once.
 func (p *mailing) ingest(ctx context.Context, list string, count int) error {
 	ms := make([]hf.Message, count)
 	for i := range ms {
@@ -144,7 +144,7 @@ func mailBare(z sizes) (v values, err error) {
 	return values{"rate": float64(z.mails) / took.Seconds(), "reuse": float64(z.mails) / float64(s.dials.Load())}, errors.Join(errs...)
 }
 
-// mailLoop sends over one connection while more says so.
+// mailLoop sends over one connection while more returns true.
 func mailLoop(port int, text []byte, more func() bool) error {
 	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// pgMeasures are those on PostgreSQL: the same loads as on files, and those
-// that only a shared database has.
+// pgMeasures are the measures on PostgreSQL: the same loads as on files, and those that need a
+// shared database.
 func pgMeasures(z sizes, p *pgServer) []measure {
 	ms := []measure{
 		pgEnqueueMeasure(z, p, 64),
@@ -45,8 +45,8 @@ func pgEnqueueMeasure(z sizes, p *pgServer, producers int) measure {
 	return m
 }
 
-// pgDrainMeasure: a backlog that is there when the node starts is claimed with
-// leases, delivered to a handler that does nothing, and settled.
+// pgDrainMeasure: a backlog that exists when the node starts is claimed with leases, delivered to a
+// handler that does nothing, and settled.
 func pgDrainMeasure(z sizes, p *pgServer) measure {
 	m := measure{name: "pg drain", columns: []column{{key: "rate", unit: "msg/s"}}}
 	always := pgQueues(pgRiverDefault(), pgRiverTuned(), pgBareDrainer(1, 500), pgBareDrainer(2, 500))
@@ -60,8 +60,8 @@ func pgDrainMeasure(z sizes, p *pgServer) measure {
 	return m
 }
 
-// pgLatencyMeasure: enqueued at one node, delivered by another, at 1,000
-// messages a second; both are of this process, so that one clock times both.
+// pgLatencyMeasure: messages are enqueued at one node and delivered by another, at 1,000 messages a
+// second. Both nodes are in this process, so one clock measures both.
 func pgLatencyMeasure(z sizes, p *pgServer) measure {
 	m := measure{name: "pg latency", columns: []column{
 		{key: "answer50", title: "commit to another node p50", unit: "ms", lower: true},

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// pgClaimMeasure: a claim of 50 due rows beside many settled ones, against the
-// same claim without them.
+// pgClaimMeasure: a claim of 50 due rows beside many settled ones, compared with the same claim
+// without them.
 func pgClaimMeasure(z sizes, p *pgServer) measure {
 	m := measure{name: "pg claim", columns: []column{
 		{key: "full", title: fmt.Sprintf("of %d beside %d settled rows", claimLimit, z.settled), unit: "us", lower: true},

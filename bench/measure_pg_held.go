@@ -10,8 +10,8 @@ import (
 
 const heldRate = 800 // messages a second
 
-// pgHeldMeasure: messages pass at 800 a second while an old transaction is
-// open, so that no dead row is cleaned up. What counts is the last fifth.
+// pgHeldMeasure: messages pass at 800 a second while an old transaction is open, so no dead row is
+// removed. The last fifth counts.
 func pgHeldMeasure(z sizes, p *pgServer) measure {
 	m := measure{name: "pg held", columns: []column{
 		{key: "claim1", title: "claim p50, first fifth", unit: "ms", lower: true},
@@ -57,7 +57,7 @@ func heldTimes(open Opener, s Setup, z sizes) (v values, err error) {
 	return v, nil
 }
 
-// claimTimes are how long claims took, and when.
+// claimTimes records how long claims took, and when.
 type claimTimes struct {
 	mu    sync.Mutex
 	began time.Time
@@ -77,12 +77,12 @@ func (c *claimTimes) note(took time.Duration) {
 	c.at, c.took = append(c.at, time.Since(c.began)), append(c.took, took.Seconds()*1000)
 }
 
-// report adds what is known of the first and of the last fifth.
+// report adds the times of the first and of the last fifth, if known.
 func (c *claimTimes) report(v values, length time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.took) == 0 {
-		return // the contender does not tell
+		return // the contender does not report its claims
 	}
 	var first, last []float64
 	for i, at := range c.at {

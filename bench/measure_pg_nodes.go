@@ -16,7 +16,7 @@ func nodeColumns(z sizes) []column {
 	return append(cs, column{key: "least", title: "worst step to more nodes", unit: "x"})
 }
 
-// leastStep is the worst ratio of a rate to that of the next smaller count of nodes.
+// leastStep is the worst ratio of a rate to that of the next smaller number of nodes.
 func leastStep(z sizes, v values) {
 	for i := 1; i < len(z.nodes); i++ {
 		step := v[fmt.Sprint(z.nodes[i])] / v[fmt.Sprint(z.nodes[i-1])]
@@ -26,8 +26,8 @@ func leastStep(z sizes, v values) {
 	}
 }
 
-// pgNodesEnqueueMeasure: the same producers, spread over one to three nodes;
-// or, with each, as many at every node.
+// pgNodesEnqueueMeasure: the same producers, spread over one to three nodes; with each, as many
+// producers at every node.
 func pgNodesEnqueueMeasure(z sizes, p *pgServer, producers int, each bool) measure {
 	m := measure{name: fmt.Sprintf("pg nodes enqueue/%d", producers), columns: nodeColumns(z)}
 	if each {
@@ -62,7 +62,7 @@ func pgNodesDrainMeasure(z sizes, p *pgServer) measure {
 	return m
 }
 
-// eachCount runs do on a fresh database for each count of nodes.
+// eachCount runs do on a fresh database for each number of nodes.
 func (p *pgServer) eachCount(z sizes, c cell, from string, do func(dsn string, n int) (float64, error)) (values, error) {
 	v := values{}
 	for _, n := range z.nodes {
@@ -79,7 +79,7 @@ func (p *pgServer) eachCount(z sizes, c cell, from string, do func(dsn string, n
 	return v, nil
 }
 
-// nodes are several on one database, used in turn.
+// nodes are several nodes on one database, used in turn.
 type nodes struct {
 	all  []Queue
 	mu   sync.Mutex

@@ -5,8 +5,8 @@ import "fmt"
 // batchSize is how many messages one ProcessBatch has.
 const batchSize = 64
 
-// processMeasure: senders hand messages to the inbox, whose handler inserts
-// one row, each waiting for its own durable answer.
+// processMeasure: senders pass messages to the inbox, whose handler inserts one row; each sender
+// waits for its own durable answer.
 func processMeasure(z sizes, senders int, batch bool) measure {
 	m := measure{name: fmt.Sprintf("process/%d", senders), columns: []column{{key: "rate", unit: "msg/s"}}}
 	worth := 1

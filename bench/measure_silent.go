@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	silentEvery   = 10 * time.Millisecond // the pace of the good server's mails
+	silentEvery   = 10 * time.Millisecond // interval of the good server's mails
 	silentWaiting = 100                   // notifications for the silent one before the clock runs
 )
 
-// silentMeasure: from the durable answer at central to the mail in the hands of
-// a server that answers, beside one that takes connections and says nothing, and
-// without it.
+// silentMeasure: the time from the durable answer at central until a server that answers has the
+// mail, with a second server that accepts connections and says nothing, and without it.
 func silentMeasure(z sizes) measure {
 	m := measure{name: "mail silent", columns: []column{
 		{key: "beside99", title: "good p99 beside 1 silent", unit: "ms", lower: true},
@@ -46,7 +45,7 @@ func silentMeasure(z sizes) measure {
 	return m
 }
 
-// goodTimes are milliseconds from the durable answer until the good server has the mail.
+// goodTimes returns the milliseconds from the durable answer until the good server has the mail.
 func goodTimes(ctx context.Context, dir string, z sizes, silent bool) (times []float64, err error) {
 	w := &mailWatch{arrived: map[hf.ID]time.Time{}}
 	good, err := openMailServer(w.got)
@@ -81,13 +80,13 @@ func goodTimes(ctx context.Context, dir string, z sizes, silent bool) (times []f
 	return w.times(ctx, p, z)
 }
 
-// mailWatch knows when each mail arrived.
+// mailWatch records when each mail arrived.
 type mailWatch struct {
 	mu      sync.Mutex
 	arrived map[hf.ID]time.Time
 }
 
-// got reads the id off its header.
+// got reads the id from the header of a mail.
 func (w *mailWatch) got(mail []byte) {
 	at := time.Now()
 	_, rest, _ := bytes.Cut(mail, []byte("X-Notification-Id: "))
@@ -97,8 +96,8 @@ func (w *mailWatch) got(mail []byte) {
 	w.arrived[hf.ID(id)] = at
 }
 
-// times enqueues at a pace, and waits for what is late. What never arrives
-// counts until the end. The first tenth is the warm-up.
+// times enqueues at a fixed rate, and waits for late mails. A mail that never arrives counts until
+// the end. The first tenth is the warm-up.
 func (w *mailWatch) times(ctx context.Context, p *mailing, z sizes) ([]float64, error) {
 	count := int(z.paced / silentEvery)
 	ids, answered := make([]hf.ID, count), make([]time.Time, count)

@@ -14,12 +14,11 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// liveEvery is the pace of what is enqueued at the site while its backlog drains.
+// liveEvery is the interval of new messages at the site while its backlog drains.
 const liveEvery = 20 * time.Millisecond
 
-// siteMeasure: a site's backlog goes to central over TLS, both in this process
-// and both durable. With a trip the bytes of both directions are held up,
-// half of it each.
+// siteMeasure: a site's backlog goes to central over TLS; both are in this process and durable.
+// With a trip, the bytes of each direction are delayed by half of it.
 func siteMeasure(z sizes, trip time.Duration) measure {
 	m := measure{name: "site drain", columns: []column{
 		{key: "rate", unit: "msg/s"},
@@ -47,14 +46,14 @@ func siteMeasure(z sizes, trip time.Duration) measure {
 	return m
 }
 
-// drainCell is where a site's backlog lies, and where it goes.
+// drainCell says where a site's backlog is, and where it goes.
 type drainCell struct {
 	site, central string
 	trip          time.Duration
 	z             sizes
 }
 
-// way is the address that leads to another, and what closes it.
+// way returns an address that forwards to another, and a function that closes it.
 func (d drainCell) way(to string) (address string, end func() error, err error) {
 	if d.trip == 0 {
 		return to, func() error { return nil }, nil
@@ -118,10 +117,9 @@ func (l *liveNotices) stored(id hf.ID) {
 	}
 }
 
-// beside enqueues one after the other while the site's backlog drains, and
-// returns when all is gone, or at the cutoff, and reports how many are left. The
-// last few of the backlog go alone: with a long trip there is always a live one
-// on its way.
+// beside enqueues one message after the other while the site's backlog drains. It returns when all
+// messages are gone, or at the cutoff, and reports how many are left. The last few of the backlog
+// go alone: with a long trip, one live message is always on its way.
 func (l *liveNotices) beside(ctx context.Context, db *sqlite.DB, cutoff time.Time, few int) (left int, err error) {
 	for next := time.Now(); ; next = next.Add(liveEvery) {
 		for time.Now().Before(next) {
@@ -150,7 +148,7 @@ func (l *liveNotices) beside(ctx context.Context, db *sqlite.DB, cutoff time.Tim
 	}
 }
 
-// delays count what has not come until now.
+// delays counts messages that have not arrived until now.
 func (l *liveNotices) delays() []float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// What all notifications of the measures have in common.
+// Common values of all notifications of the measures.
 const (
 	noticeSize    = 1 << 10 // bytes of the payload
 	noticeType    = "batch.failed"
@@ -19,7 +19,7 @@ const (
 
 var noticeBody = strings.Repeat("The filler has stopped, and the tank is full. ", 30)[:noticeSize-92]
 
-// notice is a notification as a site enqueues it, of noticeSize bytes.
+// notice returns a notification as a site enqueues it, of noticeSize bytes.
 func notice(id hf.ID, siteName string) (hf.Message, error) { return noticeTo(noticeList, id, siteName) }
 
 func noticeTo(list string, id hf.ID, siteName string) (hf.Message, error) {

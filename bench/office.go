@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// office is a central: its store, its book of one list on one channel that
-// nobody serves, and the link over TLS.
+// office is a central: its store, a book with one list on one channel that nobody serves, and the
+// link over TLS.
 type office struct {
 	db       *sqlite.DB
 	ingester *notify.Ingester
@@ -29,8 +29,8 @@ type office struct {
 	address  string
 }
 
-// openOffice opens a central in a directory that is there. stored, if there is
-// one, is told of each message once it is on disk.
+// openOffice opens a central in an existing directory. stored, if not nil, is called for each
+// message once it is on disk.
 func openOffice(ctx context.Context, dir string, stored func(id hf.ID)) (o *office, err error) {
 	o = &office{}
 	if o.db, err = openStore(ctx, dir); err != nil {
@@ -88,7 +88,7 @@ func (o *office) Close() error {
 	return errors.Join(o.server.Close(), o.db.Close())
 }
 
-// telling says which messages are on disk.
+// telling reports which messages are on disk.
 type telling struct {
 	*notify.Ingester
 	stored func(id hf.ID)
@@ -113,7 +113,7 @@ func (t telling) Receive(ctx context.Context, m hf.Message) (hf.Receipt, error) 
 
 func siteName(n int) string { return "plant-" + strconv.Itoa(n) }
 
-// plant enrolls a site, whose way leads to the address, and makes its end of the link.
+// plant enrolls a site that reaches central at the address, and makes its end of the link.
 func (o *office) plant(ctx context.Context, dir, name, address string, db *sqlite.DB) (*link.Site, error) {
 	token, err := o.central.Add(ctx, name, "")
 	if err != nil {

@@ -15,25 +15,22 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// ours is the library under measurement, in the form that the measures call.
-// A field that is nil leaves it out of the measures that need it.
+// ours is the library under measurement, in the form that the measures call. A nil field leaves it
+// out of the measures that need the field.
 type ours struct {
-	// Name is printed when there is more than one; child processes find their
-	// contender by it.
+	// Name is printed if there is more than one; child processes find their contender by it.
 	Name string
 	// Settings says what differs from the library's defaults.
 	Settings string
-	// Open serves enqueue, cycle, drain, latency, backlog and dead. The queue
-	// may implement Filler.
+	// Open is for enqueue, cycle, drain, latency, backlog and dead. The queue may implement Filler.
 	Open Opener
-	// Claim makes a table that holds rows in dir, or opens the one that is
-	// there already, and serves claim.
+	// Claim is for claim. It makes a table with rows in dir, or opens an existing one.
 	Claim func(ctx context.Context, dir string, rows ClaimRows) (Claimer, error)
-	// Hop serves hop.
+	// Hop is for hop.
 	Hop Hop
 }
 
-// holdfast wires the library in, once for each way to use it that is measured.
+// holdfast returns the library, once for each way of using it that is measured.
 func holdfast() []ours {
 	return []ours{{
 		Name: "holdfast", Settings: "defaults, no logger", Open: openOurs, Claim: openOurClaim,
@@ -43,7 +40,7 @@ func holdfast() []ours {
 
 const bareName = "bare loop"
 
-// find is how a child process comes to its contender.
+// find returns the contender of a child process.
 func find(name string) (ours, error) {
 	if name == bareName {
 		return ours{Name: name, Open: openBareLoop, Claim: openBareClaim, Hop: bareHop()}, nil
@@ -56,7 +53,7 @@ func find(name string) (ours, error) {
 	return ours{}, fmt.Errorf("no contender %q", name)
 }
 
-// queues are ours as sources, before the others.
+// queues returns ours as sources, before the others.
 func queues(others ...source) []source {
 	var s []source
 	for _, o := range holdfast() {
@@ -65,7 +62,7 @@ func queues(others ...source) []source {
 	return append(s, others...)
 }
 
-// ourStore is what both stores are to a measure.
+// ourStore is the part of both stores that a measure needs.
 type ourStore interface {
 	hf.Store
 	hf.Lanes
@@ -152,7 +149,7 @@ func (q *ourQueue) Close() error {
 	return errors.Join(err, q.db.Close())
 }
 
-// ourClaimer claims from the table and gives back.
+// ourClaimer claims from the table and gives the claims back.
 type ourClaimer struct{ db ourStore }
 
 func openOurClaim(ctx context.Context, dir string, rows ClaimRows) (Claimer, error) {
@@ -183,8 +180,8 @@ func (c *ourClaimer) Claim(ctx context.Context, limit int) (int, float64, error)
 
 func (c *ourClaimer) Close() error { return c.db.Close() }
 
-// fillOurs makes the rows that are to be claimed through the store, which knows
-// their hashes, and the others with the bare connection, in the library's schema.
+// fillOurs makes the rows that will be claimed through the store, which knows their hashes, and the
+// others with the bare connection, in the library's schema.
 func fillOurs(ctx context.Context, dir string, rows ClaimRows) error {
 	db, err := openStore(ctx, dir)
 	if err != nil {
@@ -260,7 +257,7 @@ func sendOurs(ctx context.Context, s Setup, url string, batch bool) (Queue, erro
 	return dispatchOurs(ctx, db, map[string]hf.Route{destination(0): route}, client.Close), nil
 }
 
-// counted tells the measure of each message that the receiver has acked.
+// counted reports to the measure each message that the receiver has acknowledged.
 type counted struct {
 	*transport.Client
 	acked Deliver

@@ -54,7 +54,7 @@ func ourIn(d sqlDriver) load {
 	}
 }
 
-// ourDo lends the store's transaction to the caller.
+// ourDo gives the store's transaction to the caller.
 func ourDo(d sqlDriver) load {
 	return load{
 		name: "holdfast Do" + d.title, role: roleOurs, settings: attachedSettings + "; Do with tx.Enqueue",

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// ourProcess hands messages to the inbox, by ones or by batches, in the
-// caller's file or in the store's own.
+// ourProcess passes messages to the inbox, one by one or in batches, in the caller's file or in the
+// store's own.
 func ourProcess(batch int, inCallersFile bool) load {
 	l := load{name: "holdfast attached", role: roleOurs, settings: attachedSettings}
 	if !inCallersFile {

@@ -9,12 +9,12 @@ import (
 
 const pacedRate = 1000 // messages a second
 
-// stopwatch notes three instants of each message of a paced load.
+// stopwatch records three instants of each message of a paced load.
 type stopwatch struct {
 	began                 time.Time
 	rate                  int            // messages a second
 	due, answered, handed []atomic.Int64 // nanoseconds since began; 0: not yet
-	left                  atomic.Int64   // not handed over yet
+	left                  atomic.Int64   // not delivered yet
 }
 
 func newStopwatch(count int) *stopwatch {
@@ -29,7 +29,7 @@ func newStopwatch(count int) *stopwatch {
 
 func (w *stopwatch) now() int64 { return int64(time.Since(w.began)) }
 
-// deliver notes when a message reached the deliverer for the first time.
+// deliver records when a message first reached the deliverer.
 func (w *stopwatch) deliver(_ context.Context, _ int, b []byte) error {
 	at := w.now()
 	n, err := payloadNumber(b)
@@ -42,8 +42,8 @@ func (w *stopwatch) deliver(_ context.Context, _ int, b []byte) error {
 	return nil
 }
 
-// load enqueues all messages at the paced rate, whether or not the queue
-// keeps up, and then waits for the deliveries until the cutoff.
+// load enqueues all messages at the paced rate, whether or not the queue keeps up. Then it waits for the
+// deliveries until the cutoff.
 func (w *stopwatch) load(ctx context.Context, q Queue, cutoff time.Duration, dest func(n int) int) error {
 	const producers = 64
 	var (
@@ -66,7 +66,7 @@ func (w *stopwatch) load(ctx context.Context, q Queue, cutoff time.Duration, des
 	start := time.Now()
 	for n := 0; n < len(w.due); {
 		for ; n < len(w.due) && time.Since(start) >= time.Duration(n)*time.Second/time.Duration(w.rate); n++ {
-			w.due[n].Store(w.now()) // also when all producers are still waiting
+			w.due[n].Store(w.now()) // even when all producers are still waiting
 			due <- n
 		}
 		time.Sleep(200 * time.Microsecond)
@@ -79,14 +79,14 @@ func (w *stopwatch) load(ctx context.Context, q Queue, cutoff time.Duration, des
 	return first
 }
 
-// latencies yields milliseconds from the durable answer, and from the moment
-// when the message was to be enqueued, to the deliverer. A message that never came counts until now; a delivery
-// that overtook the answer counts as 0. The first tenth is the warm-up.
+// latencies returns the milliseconds to the deliverer: from the durable answer, and from the moment when the
+// message was to be enqueued. A message that never came counts until now. A delivery that overtook the answer
+// counts as 0. The first tenth is the warm-up.
 func (w *stopwatch) latencies() (fromAnswer, fromDue []float64) {
 	return w.between(len(w.handed)/10, len(w.handed))
 }
 
-// between yields the same of the messages from one number up to another.
+// between returns the same for the messages from one number up to another.
 func (w *stopwatch) between(from, to int) (fromAnswer, fromDue []float64) {
 	end := w.now()
 	for n := from; n < to; n++ {

@@ -14,8 +14,8 @@ const (
 	payloadText   = `","text":"`
 )
 
-// payload is a JSON object of 512 bytes that carries n. It is cheap, since it
-// is made while the clock runs.
+// payload returns a JSON object of 512 bytes that contains n. It must be cheap, since it is made
+// while the clock runs.
 func payload(n int) []byte {
 	const zeros = "0000000000000000"
 	b := make([]byte, 0, payloadSize)
@@ -31,8 +31,8 @@ func payload(n int) []byte {
 	return append(b, `"}`...)
 }
 
-// payloadNumber reads n back. Contenders may encode JSON again, so blanks after
-// the key are skipped.
+// payloadNumber reads n back. Contenders may encode the JSON again, so it skips blanks after the
+// key.
 func payloadNumber(b []byte) (int, error) {
 	_, rest, ok := bytes.Cut(b, []byte(`"n":`))
 	if !ok {

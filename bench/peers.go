@@ -17,7 +17,7 @@ const (
 
 func dsn(path string) string { return "file:" + path + pragmas }
 
-// openPeer opens a peer's file. connections bounds the pool; 0 leaves it open.
+// openPeer opens a peer's file. connections limits the pool; 0 sets no limit.
 func openPeer(dir string, connections int) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, "peer.db")))
 	if err != nil {
@@ -54,7 +54,7 @@ func inTx(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
 	return nil
 }
 
-// has says whether the file holds the table.
+// has reports whether the file has the table.
 func has(ctx context.Context, db *sql.DB, table string) (bool, error) {
 	n := 0
 	err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?", table).Scan(&n)

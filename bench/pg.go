@@ -14,18 +14,17 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 )
 
-// pgSettings are the same for every contender. No checkpoint falls into a cell.
+// pgSettings are the same for every contender. No checkpoint occurs during a cell.
 func pgSettings() map[string]string {
 	return map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB"}
 }
 
 const pgText = "private server over TCP on loopback, fsync=on, synchronous_commit=on, shared_buffers=512MB, max_wal_size=4GB"
 
-// pgServer is the PostgreSQL of the whole run. It starts with the first measure
-// that asks, and is a server of the tests' package: there is one way to start
-// one and to be sure that it ends.
+// pgServer is the PostgreSQL of the whole run. It starts with the first measure that needs it. It
+// is a server of package pgtest, so there is one way to start a server and to be sure that it ends.
 type pgServer struct {
-	dir string // "" is the system's for temporary files
+	dir string // "" is the system's folder for temporary files
 
 	mu     sync.Mutex
 	server *pgtest.Server
@@ -41,7 +40,7 @@ func (p *pgServer) started() (*pgtest.Server, error) {
 	return p.server, p.err
 }
 
-// settings say what ran; a run without PostgreSQL says so.
+// settings describe the server; without PostgreSQL they say so.
 func (p *pgServer) settings() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +50,7 @@ func (p *pgServer) settings() string {
 	return p.server.Version() + ", " + pgText
 }
 
-// Close ends the server, if there is one.
+// Close stops the server if it runs.
 func (p *pgServer) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,13 +60,13 @@ func (p *pgServer) Close() error {
 	return p.server.Close()
 }
 
-// databaseOf names the database that belongs to a cell's or a prepared directory.
+// databaseOf returns the name of the database of a cell's or a prepared directory.
 func databaseOf(dir string) string {
 	return strings.NewReplacer("-", "_", "/", "_").Replace(filepath.Base(filepath.Dir(dir)) + "_" + filepath.Base(dir))
 }
 
-// create makes the database of a directory: empty, or a copy of another
-// directory's. A copy is made of files, as with the contenders that have files.
+// create makes the database of a directory: empty, or a copy of another directory's. Like for
+// contenders with files, files are copied.
 func (p *pgServer) create(dir, from string) (dsn string, err error) {
 	s, err := p.started()
 	if err != nil {
@@ -92,7 +91,7 @@ func (p *pgServer) drop(dir string) error {
 	return s.Exec("postgres", "drop database "+databaseOf(dir)+" with (force)")
 }
 
-// dsn is that of a directory's database, which exists.
+// dsn returns the DSN of a directory's existing database.
 func (p *pgServer) dsn(dir string) (string, error) {
 	s, err := p.started()
 	if err != nil {
@@ -101,7 +100,7 @@ func (p *pgServer) dsn(dir string) (string, error) {
 	return s.DSN(databaseOf(dir)), nil
 }
 
-// cell runs do on a database of its own.
+// cell runs do on its own database.
 func (p *pgServer) cell(dir, from string, do func(dsn string) (values, error)) (v values, err error) {
 	dsn, err := p.create(dir, from)
 	if err != nil {
@@ -111,8 +110,8 @@ func (p *pgServer) cell(dir, from string, do func(dsn string) (values, error)) (
 	return do(dsn)
 }
 
-// fill makes a backlog in a database from which cells are copied, in the state
-// in which autovacuum would leave it.
+// fill makes a backlog in a database to be copied for cells, in the state in which autovacuum would
+// leave it.
 func (p *pgServer) fill(open Opener, dir string, count int) error {
 	dsn, err := p.create(dir, "")
 	if err != nil {
@@ -140,8 +139,7 @@ func at(open Opener, dsn string) Opener {
 	}
 }
 
-// oldTransaction holds a snapshot until end is called: no row that dies
-// meanwhile can be cleaned up.
+// oldTransaction holds a snapshot until end is called: rows that die meanwhile cannot be removed.
 func oldTransaction(ctx context.Context, dsn string) (end func() error, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The bare loops on PostgreSQL: one table with the columns of a hot row and of
-// its body, and the least that an outbox in it must do.
+// The bare loops on PostgreSQL: one table with the columns of a hot row and its body, and the least
+// that an outbox in it must do.
 const (
 	pgBareSchema = `CREATE TABLE IF NOT EXISTS bare_message (
   seq      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -54,7 +54,7 @@ RETURNING seq, payload`
 type pgBareOptions struct {
 	writers  int // unnest group commit
 	drainers int // lease, then delete
-	page     int // rows a lease
+	page     int // rows per lease
 }
 
 // pgBare is the bare loop.
@@ -120,7 +120,7 @@ func openPGBare(o pgBareOptions) Opener {
 	}
 }
 
-// openPool opens connections of a contender.
+// openPool opens the connections of a contender.
 func openPool(ctx context.Context, dsn string, connections int) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -145,7 +145,7 @@ func (b *pgBare) Enqueue(_ context.Context, dest int, payload []byte) error {
 	b.mu.Unlock()
 	select {
 	case b.wake <- struct{}{}:
-	default: // each writer has a look before it
+	default: // each writer checks before it waits
 	}
 	<-batch.done
 	return batch.err
@@ -189,7 +189,7 @@ func (b *pgBare) insert(ms []bareMessage) error {
 	return err
 }
 
-// drain leases and deletes until it is stopped, with a short wait where nothing is due.
+// drain leases and deletes until it is stopped. If nothing is due it waits briefly.
 func (b *pgBare) drain(ctx context.Context) {
 	idle := time.NewTicker(time.Millisecond)
 	defer idle.Stop()
@@ -271,7 +271,7 @@ func (b *pgBare) Unsettled(ctx context.Context) (n int, err error) {
 	return n, errors.Join(err, b.pool.QueryRow(ctx, "SELECT count(*) FROM bare_message WHERE state = 0").Scan(&n))
 }
 
-// Close expects that nobody enqueues any more.
+// Close must be called after the last enqueue.
 func (b *pgBare) Close() error {
 	close(b.stop)
 	b.wg.Wait()

@@ -14,12 +14,12 @@ import (
 
 const pgOurName = "holdfast on PostgreSQL"
 
-// pgQueues are ours as sources, before the others.
+// pgQueues returns ours as sources, before the others.
 func pgQueues(others ...source) []source {
 	return append([]source{{name: pgOurName, settings: "defaults, no logger", role: roleOurs, open: openPGOurs}}, others...)
 }
 
-// pgOurQueue counts what is left in the table, not by what the store says.
+// pgOurQueue counts what is left in the table, not what the store reports.
 type pgOurQueue struct {
 	*ourQueue
 	pool *pgxpool.Pool
@@ -55,7 +55,7 @@ func (q *pgOurQueue) Close() error {
 	return q.ourQueue.Close()
 }
 
-// timedStore tells how long its claims take.
+// timedStore reports how long its claims take.
 type timedStore struct {
 	*postgres.DB
 	claimed func(time.Duration)
@@ -64,14 +64,14 @@ type timedStore struct {
 func (s timedStore) Claim(ctx context.Context, slots map[string]int) (hf.Batch, error) {
 	began := time.Now()
 	b, err := s.DB.Claim(ctx, slots)
-	if len(b.Claims) > 0 { // others look at nothing
+	if len(b.Claims) > 0 { // empty claims do not count
 		s.claimed(time.Since(began))
 	}
 	return b, err
 }
 
-// pgOurSettled makes rows as settlements leave them: a message, and that it
-// was delivered. Parameters: count, payload, seq of a message whose names they have.
+// pgOurSettled makes rows as settlements leave them: a message, and its delivery. Parameters:
+// count, payload, seq of a message whose names they share.
 const pgOurSettled = `WITH m AS (
 	INSERT INTO hf_message (seq, id, route, lane, created, delay, payload)
 	SELECT s.n, '\x01'::bytea || int8send(s.n) || int8send(s.n), o.route, o.lane, o.created, o.delay, $2

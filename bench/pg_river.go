@@ -13,7 +13,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// pgRiverConnections bounds River's pool: 8 and 64 were not faster.
+// pgRiverConnections limits River's pool: 8 and 64 were not faster.
 const pgRiverConnections = 16
 
 func pgRiverDefault() source {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processor is the processor time that this process has used.
+// processor returns the processor time that this process has used.
 func processor() (time.Duration, error) {
 	var r syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)

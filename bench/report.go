@@ -11,23 +11,23 @@ import (
 	"text/tabwriter"
 )
 
-// row compares ours with one peer. A number that is missing is null.
+// row compares ours with one peer. A missing number is null.
 type row struct {
 	Measure string   `json:"measure"`
 	Ours    *float64 `json:"ours"`
 	Peer    string   `json:"peer"`
 	// PeerValue is the peer's own number.
 	PeerValue *float64 `json:"peer_value"`
-	// Ratio says how many times better ours is than the peer.
+	// Ratio is how many times better ours is than the peer.
 	Ratio *float64 `json:"ratio"`
 	// Bare is the bare loop's number, the ceiling.
 	Bare *float64 `json:"bare"`
-	// Share is how much of the ceiling ours reaches: 1 is all.
+	// Share is the part of the ceiling that ours reaches; 1 is all of it.
 	Share *float64 `json:"share"`
 	Unit  string   `json:"unit"`
 }
 
-// report is the whole outcome.
+// report is the whole result.
 type report struct {
 	Rows     []row             `json:"rows"`
 	Settings map[string]string `json:"settings"` // by contender
@@ -65,7 +65,7 @@ func newReport(rs []result, rounds int, syncs float64) report {
 	return p
 }
 
-// rows yields one row for each pair of ours and peer, at least one.
+// rows returns one row for each pair of ours and peer, at least one.
 func (r result) rows(col column) []row {
 	type side struct {
 		name  string
@@ -112,12 +112,12 @@ func better(a, b float64, lower bool) bool {
 	return a != b && (a < b) == lower
 }
 
-// wakeUp is the time, in milliseconds, to wake a goroutine. A delivery may
-// overtake the answer by that much.
+// wakeUp is the time to wake a goroutine, in milliseconds. A delivery may overtake the answer by
+// that much.
 const wakeUp = 0.01
 
-// times says how many times better a is than b. A shorter time than a wake-up
-// counts as one.
+// times returns how many times better a is than b. A time shorter than a wake-up counts as a
+// wake-up.
 func times(a, b *float64, col column) *float64 {
 	if a == nil || b == nil {
 		return nil
@@ -197,7 +197,7 @@ func dash(s string) string {
 	return s
 }
 
-// number prints three digits that count.
+// number formats a number with three significant digits.
 func number(x float64) string {
 	switch a := math.Abs(x); {
 	case a >= 100_000:

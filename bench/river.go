@@ -14,7 +14,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// riverOptions tells the library's settings apart.
+// riverOptions are the settings of the library that vary.
 type riverOptions struct {
 	workers        int
 	cooldown, poll time.Duration // 0: its defaults
@@ -35,7 +35,7 @@ func riverTuned() source {
 	}
 }
 
-// riverArgs is its own JSON.
+// riverArgs are arguments with their own JSON.
 type riverArgs struct{ body json.RawMessage }
 
 func (riverArgs) Kind() string { return "bench" }

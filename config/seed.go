@@ -119,7 +119,7 @@ func checkSeedList(l *setting.Loader, path string, s SeedList) {
 			l.Fault(at, r.Address, setting.Problem{What: "names no channel", Fix: "write channel: NAME"})
 		}
 		if k := (target{r.Channel, r.Address}); seen[k] {
-			l.Fault(at, r.Address, setting.Problem{What: "is there twice on channel " + r.Channel, Fix: "keep one of them"})
+			l.Fault(at, r.Address, setting.Problem{What: "appears twice on channel " + r.Channel, Fix: "keep one of them"})
 		} else {
 			seen[k] = true
 		}

@@ -71,7 +71,7 @@ lists:
 	}
 	for _, want := range []string{
 		`seed.yaml:3: channels: "a b" holds the character`, "channels.mail.settings", "channels.mail.kind: is not set", "channels.mail.retry.attempts",
-		`lists.ops: has the unknown key "color"`, "names no channel", "is there twice on channel mail",
+		`lists.ops: has the unknown key "color"`, "names no channel", "appears twice on channel mail",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in:\n%v", want, err)

@@ -9,22 +9,20 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// Deliver is what receives: the Receive of an Inbox, the Deliver of a
-// Deliverer, or a function of the test's own.
+// Deliver receives a message: the Receive of an Inbox, the Deliver of a Deliverer, or a function of
+// the test.
 type Deliver = func(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error)
 
-// DeliverAll makes one attempt for each message that is due, and for those
-// that the attempts enqueue, one after the other, and records what became of
-// them as a dispatcher does with the default policy: a message that fails
-// waits for its retry, or parks if the failure is Permanent. It returns one
-// result for each attempt, in order. Run a Dispatcher to test retries and
-// callbacks.
+// DeliverAll makes one attempt for each message that is due, and for those that the attempts
+// enqueue, one after the other. It records the outcomes as a dispatcher does with the default
+// policy: a message that fails waits for its retry, or parks if the failure is Permanent. It
+// returns one result for each attempt, in order. To test retries and callbacks, run a Dispatcher.
 func (k *Kit) DeliverAll(to Deliver) []holdfast.Result {
 	k.tb.Helper()
 	ctx := context.Background()
 	var results []holdfast.Result
 	tried := map[holdfast.ID]bool{}
-	var again []holdfast.Settlement // due once more already: not in this call
+	var again []holdfast.Settlement // due again already: not in this call
 	for {
 		claims := k.claim(ctx)
 		if len(claims) == 0 {
@@ -46,11 +44,10 @@ func (k *Kit) DeliverAll(to Deliver) []holdfast.Result {
 	return results
 }
 
-// claim takes what is due, for every destination that has something waiting.
+// claim claims what is due, for every destination that has waiting messages.
 func (k *Kit) claim(ctx context.Context) []holdfast.Claim {
 	k.tb.Helper()
-	// An attached store looks for what others have committed at the start of
-	// a transaction of its own.
+	// An attached store sees the commits of others when it begins a transaction.
 	if err := k.DB.Do(ctx, func(context.Context, *sqlite.Tx) error { return nil }); err != nil {
 		k.tb.Fatal(err)
 	}
@@ -80,7 +77,7 @@ func (k *Kit) settle(ctx context.Context, s ...holdfast.Settlement) {
 	}
 }
 
-// outcome is what a dispatcher would record.
+// outcome returns what a dispatcher would record.
 func outcome(c *holdfast.Claim, err error) holdfast.Settlement {
 	s := holdfast.Settlement{Seq: c.Seq, Token: c.Token, Outcome: holdfast.Succeeded, State: holdfast.Delivered}
 	if err == nil {
@@ -107,10 +104,9 @@ func outcome(c *holdfast.Claim, err error) holdfast.Settlement {
 	return s
 }
 
-// ReceiveTwice hands a message to a receiver and then repeats it, as a sender
-// does that has lost the answer. It fails the test unless the first is taken
-// as new, and the repeat is recognised and gets the same response, which it
-// returns.
+// ReceiveTwice passes a message to a receiver twice, like a sender that has lost the answer. It
+// fails the test unless the first is taken as new, and the second is recognized as a duplicate with
+// the same response. It returns the first receipt.
 func (k *Kit) ReceiveTwice(m holdfast.Message, to Deliver) holdfast.Receipt {
 	k.tb.Helper()
 	var receipts [2]holdfast.Receipt
@@ -131,8 +127,8 @@ func (k *Kit) ReceiveTwice(m holdfast.Message, to Deliver) holdfast.Receipt {
 	return receipts[0]
 }
 
-// ProcessTwice is ReceiveTwice for a handler: it runs it in the kit's own
-// inbox, and fails the test unless it ran once.
+// ProcessTwice is ReceiveTwice for a handler. It runs the handler in the kit's own inbox, and fails
+// the test unless the handler ran once.
 func (k *Kit) ProcessTwice(m holdfast.Message, h holdfast.Handler[*sqlite.Tx]) holdfast.Receipt {
 	k.tb.Helper()
 	ran := 0
@@ -150,9 +146,9 @@ func (k *Kit) ProcessTwice(m holdfast.Message, h holdfast.Handler[*sqlite.Tx]) h
 	return receipt
 }
 
-// ProcessInterrupted runs a handler and undoes its transaction, as the death
-// of the process before the commit does. What is left afterwards was done
-// outside of the transaction, and happens again when the message comes again.
+// ProcessInterrupted runs a handler and rolls its transaction back, as if the process had died
+// before the commit. An effect that remains afterwards was made outside the transaction; it will
+// happen again when the message comes again.
 func (k *Kit) ProcessInterrupted(m holdfast.Message, h holdfast.Handler[*sqlite.Tx]) {
 	k.tb.Helper()
 	var failed error

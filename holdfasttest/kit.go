@@ -16,16 +16,15 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// Kit is a store of one test, which closes it at its end.
+// Kit is the store of one test. The end of the test closes it.
 type Kit struct {
 	DB  *sqlite.DB
-	SQL *sql.DB // the database that the store is attached to; nil after New
+	SQL *sql.DB // the database to which the store is attached; nil after New
 
 	tb testing.TB
 }
 
-// New opens a store in a temporary file of its own. What it enqueues has the
-// source "test".
+// New opens a store in its own temporary file. Messages enqueued with it have the source "test".
 func New(tb testing.TB) *Kit {
 	tb.Helper()
 	db, err := sqlite.Open(tb.Context(), filepath.Join(tb.TempDir(), "holdfast.db"), options())
@@ -37,8 +36,8 @@ func New(tb testing.TB) *Kit {
 	return k
 }
 
-// Attach opens a database on a temporary file, runs the statements, which
-// make a program's own tables, and attaches a store to it.
+// Attach opens a database in a temporary file, runs the statements, which create the program's own
+// tables, and attaches a store to it.
 func Attach(tb testing.TB, statements ...string) *Kit {
 	tb.Helper()
 	path := (&url.URL{Path: filepath.ToSlash(filepath.Join(tb.TempDir(), "app.db"))}).EscapedPath()
@@ -57,12 +56,12 @@ func Attach(tb testing.TB, statements ...string) *Kit {
 	if k.DB, err = sqlite.Attach(tb.Context(), handle, options()); err != nil {
 		tb.Fatalf("attach the store: %v", err)
 	}
-	tb.Cleanup(func() { k.close(k.DB.Close) }) // runs before the handle's
+	tb.Cleanup(func() { k.close(k.DB.Close) }) // runs before the cleanup of the handle
 	return k
 }
 
-// A bubble of testing/synctest begins in the year 2000, which is no reason to
-// distrust the clock here.
+// A bubble of testing/synctest begins in the year 2000. That is no reason to distrust the clock
+// here.
 func options() sqlite.Options {
 	return sqlite.Options{Source: "test", SaneAfter: time.Unix(1, 0)}
 }
@@ -73,8 +72,8 @@ func (k *Kit) close(end func() error) {
 	}
 }
 
-// Message is a payload as it arrives from elsewhere: with an id of its own,
-// from the source "test". Handing the same Message over twice is a repeat.
+// Message returns a payload as a message from elsewhere, with a new id and the source "test".
+// Passing the same Message twice is a repeat.
 func (k *Kit) Message(p holdfast.Payload) holdfast.Message {
 	k.tb.Helper()
 	b, err := json.Marshal(p)
@@ -84,8 +83,8 @@ func (k *Kit) Message(p holdfast.Payload) holdfast.Message {
 	return holdfast.Message{ID: holdfast.NewID(), Source: "test", Endpoint: p.Endpoint(), Kind: holdfast.Signal, Payload: b}
 }
 
-// Enqueued returns the messages that wait for a destination, due or not, in
-// the order in which they were accepted. It fails the test if there are none.
+// Enqueued returns the messages that wait for a destination, due or not, in the order in which they
+// were accepted. It fails the test if there are none.
 func (k *Kit) Enqueued(destination string) []holdfast.Message {
 	k.tb.Helper()
 	ms := k.waiting(destination)
@@ -95,8 +94,8 @@ func (k *Kit) Enqueued(destination string) []holdfast.Message {
 	return ms
 }
 
-// NothingEnqueued fails the test if a message waits for one of the
-// destinations; without any, if a message waits at all.
+// NothingEnqueued fails the test if a message waits for one of the destinations. Without
+// destinations it fails if any message waits.
 func (k *Kit) NothingEnqueued(destinations ...string) {
 	k.tb.Helper()
 	if len(destinations) == 0 {
@@ -109,9 +108,9 @@ func (k *Kit) NothingEnqueued(destinations ...string) {
 	}
 }
 
-// Payloads returns what waits for a destination at the endpoint of P, decoded,
-// in the order in which it was accepted. It fails the test if there is none,
-// or if one cannot be decoded.
+// Payloads returns the decoded payloads of the messages that wait for a destination at the endpoint
+// of P, in the order in which they were accepted. It fails the test if there are none, or if one
+// cannot be decoded.
 func Payloads[P holdfast.Payload](k *Kit, destination string) []P {
 	k.tb.Helper()
 	var list []P
@@ -132,8 +131,8 @@ func Payloads[P holdfast.Payload](k *Kit, destination string) []P {
 	return list
 }
 
-// waiting returns what waits for a destination, or with "" for all but the
-// callbacks, oldest first.
+// waiting returns the messages that wait for a destination, oldest first. With an empty destination
+// it returns all except callbacks.
 func (k *Kit) waiting(destination string) []holdfast.Message {
 	k.tb.Helper()
 	var list []holdfast.Message
@@ -165,7 +164,7 @@ func (k *Kit) records(destination string, states ...holdfast.State) []holdfast.R
 	return list
 }
 
-// contents lists the outbox for a failure's text.
+// contents lists the outbox for the text of a failure.
 func (k *Kit) contents() string {
 	k.tb.Helper()
 	const most = 20

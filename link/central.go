@@ -22,66 +22,65 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// CentralConfig says what central takes from its sites. Store and Receiver are
-// needed.
+// CentralConfig configures central's end of the link. Store and Receiver are required.
 type CentralConfig struct {
 	Store sites.Store
-	// Receiver takes what sites forward; Source is the site's name. A
+	// Receiver takes the messages that sites forward; their Source is the name of the site. A
 	// BatchReceiver gets whole batches. It is called concurrently.
 	Receiver    holdfast.Receiver
-	Destination string // put into messages that come in: this node's name
+	Destination string // name of this node; it becomes the Destination of messages that come in
 
-	// Limits say what one site may send. Nil: anything.
+	// Limits returns what one site may send. Nil: sites have no limits.
 	Limits func(site string) Limits
 
-	// Own is the source of this node's own notifications, a name that no site may
-	// have. Empty: there is none.
+	// Own is the source of this node's own notifications. No site may have this name. Empty: this
+	// node has no notifications of its own.
 	Own string
 
-	// Standing says how a site's notification stands, or ErrNotFound: a site is
-	// told of its own only. Nil: nothing is known here.
+	// Standing returns the standing of one of the site's notifications. For a notification of
+	// another site it returns ErrNotFound. Nil: every question gets ErrNotFound.
 	Standing func(ctx context.Context, site string, id holdfast.ID) (notify.Standing, error)
 
-	// AtWork is how many MiB of requests are at work at one time, over all sites; a
-	// small one counts 64 KiB. Bodies that come slowly have as much again. Zero: 16.
+	// AtWork limits the requests that are at work at one time, over all sites, in MiB; a small
+	// request counts as 64 KiB. Bodies that arrive slowly have as much room again. Zero: 16.
 	AtWork     int
 	MaxPayload int           // bytes; zero: 1 MiB
 	Timeout    time.Duration // of one call of the Receiver; zero: 1 min
-	// ClientCerts asks each site for a certificate that the listener has
-	// verified (ServerTLS), beside its credential. Zero: none is asked for.
+	// ClientCerts requires a certificate of each site, beside its credential. The listener has
+	// verified the certificate (ServerTLS). Zero: no certificate is required.
 	ClientCerts ClientCerts
 	Logger      *slog.Logger            // nil: silent
-	Refused     func(transport.Refused) // told of each caller and message that is turned away; nil: nobody is
+	Refused     func(transport.Refused) // called for each caller and message that is turned away; may be nil
 }
 
-// Central is the end of the link where the sites come together. With several
-// central nodes over one store each has its own: messages may go to any, while
-// a site polls one of them, and only that one can ask it.
+// Central is the end of the link where the sites come together. Several central nodes over one
+// store each have their own Central. A site may send messages to any of them, but it polls one, and
+// only that one can send it commands.
 type Central struct {
 	conf    CentralConfig
 	log     *slog.Logger
-	few     *slog.Logger // for what anybody can cause
+	few     *slog.Logger // rate-limited: for events that anybody can cause
 	server  *transport.Server
 	gate    *gate
-	answers *serve.Room // of bodies with answers
-	longest int64       // bytes of a request with messages
+	answers *serve.Room // for bodies with answers
+	longest int64       // bytes of the longest request with messages
 
 	mu     sync.Mutex
-	boxes  map[string]*siteState // of sites that were here
+	boxes  map[string]*siteState // by the site's name; sites that have polled
 	closed bool
 }
 
-// Limits of a batch: what ordinary proxies let through (design: section 10).
+// Limits of a batch, small enough for ordinary proxies (design: section 10).
 const (
 	batchRows  = 500
 	batchBytes = 1 << 20
 )
 
-// NewCentral checks the settings, all at once.
+// NewCentral checks all settings and returns all faults at once.
 func NewCentral(conf CentralConfig) (*Central, error) {
 	var faults []error
 	if conf.Store == nil {
-		faults = append(faults, errors.New("store: there is none"))
+		faults = append(faults, errors.New("store: must be set"))
 	}
 	if conf.AtWork < 0 {
 		faults = append(faults, errors.New("atWork: must not be negative"))
@@ -91,7 +90,7 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Central{conf: conf, log: conf.Logger, few: serve.FewLines(conf.Logger), gate: newGate(conf.AtWork), answers: serve.NewRoom(4 * maxAnswers), boxes: map[string]*siteState{}}
-	// Without a length it may be a batch or one message, whichever is larger.
+	// A request without a Content-Length may hold a batch or one message; allow for the larger.
 	c.longest = int64(max(batchBytes, cmp.Or(conf.MaxPayload, batchBytes)+wire.Overhead))
 	var err error
 	receiver := conf.Receiver
@@ -109,8 +108,8 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 	return c, nil
 }
 
-// Handler serves the link's Paths. Read and idle time-outs are those of
-// the http.Server around it; it must let an answer take 40 s.
+// Handler serves the link's Paths. The http.Server around it sets the read and idle time-outs; its
+// write time-out must be at least 40 s.
 func (c *Central) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+EnrollPath, c.serveEnroll)
@@ -125,8 +124,8 @@ func (c *Central) Handler() http.Handler {
 	})
 }
 
-// Close ends the polls under way, so that a server can stop, and refuses those
-// to come. Call it before the server's Shutdown.
+// Close ends the polls under way, so that the server can stop, and refuses new ones. Call it before
+// the server's Shutdown.
 func (c *Central) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,10 +137,10 @@ func (c *Central) Close() {
 
 type siteKey struct{}
 
-// identify is who makes a request, by the credential that it brings.
+// identify returns the site whose credential the request carries.
 func (c *Central) identify(r *http.Request) (string, error) {
 	if name, ok := r.Context().Value(siteKey{}).(string); ok {
-		return name, nil // it was looked up already
+		return name, nil // Caller has looked it up already
 	}
 	secret := bearer.Of(r)
 	if !bearer.WellFormed(credentialPrefix, secret) {
@@ -150,7 +149,7 @@ func (c *Central) identify(r *http.Request) (string, error) {
 	return c.conf.Store.FindSite(r.Context(), bearer.Hash(secret))
 }
 
-// known lets only sites in.
+// known admits only requests with a site's credential.
 func (c *Central) known(to purpose, next func(w http.ResponseWriter, r *http.Request, site string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		site, ok := c.server.Caller(w, r)
@@ -168,8 +167,8 @@ func (c *Central) known(to purpose, next func(w http.ResponseWriter, r *http.Req
 	}
 }
 
-// serveMessages hands a batch to the transport's server once there is room for
-// it; its body is not read before.
+// serveMessages waits for room and hands a batch to the transport's server. The body is not read
+// before there is room.
 func (c *Central) serveMessages(w http.ResponseWriter, r *http.Request, site string) {
 	s := c.gate.enter(w, r, site, c.longest)
 	if s == nil {
@@ -180,7 +179,7 @@ func (c *Central) serveMessages(w http.ResponseWriter, r *http.Request, site str
 	c.server.ServeHTTP(w, r)
 }
 
-// serveEnroll exchanges a token for the credential that the site has made.
+// serveEnroll takes a token and makes the site's own credential known.
 func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 	var in enrollment
 	if !read(w, r, maxEnroll, &in) {
@@ -202,7 +201,7 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, sites.ErrDoubted):
 		c.few.LogAttrs(r.Context(), slog.LevelWarn, "site not enrolled", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
 		refuse(w, http.StatusServiceUnavailable, wire.Reply{
-			Outcome: holdfast.NotStarted.String(), Code: codeDoubted, Error: "central doubts its clock, by which the token has ended",
+			Outcome: holdfast.NotStarted.String(), Code: codeDoubted, Error: "the token has expired by central's clock, which central doubts",
 		})
 		return
 	case err != nil:
@@ -214,7 +213,8 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 	write(w, enrolled{Site: name})
 }
 
-// read decodes a request's body, or answers why not.
+// read decodes the body of a request. If it cannot, it answers the request with the reason and
+// returns false.
 func read(w http.ResponseWriter, r *http.Request, most int64, into any) bool {
 	text, err := io.ReadAll(http.MaxBytesReader(w, serve.InTime(w, r), most))
 	if err == nil {
@@ -227,7 +227,7 @@ func read(w http.ResponseWriter, r *http.Request, most int64, into any) bool {
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		status = http.StatusRequestEntityTooLarge
 	}
-	refuse(w, status, wire.Reply{Outcome: holdfast.Permanent.String(), Code: "unreadable", Error: "the body is not what this path takes"})
+	refuse(w, status, wire.Reply{Outcome: holdfast.Permanent.String(), Code: "unreadable", Error: "the body is not valid for this path"})
 	return false
 }
 
@@ -250,11 +250,11 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the site is gone and will ask again
+	_, _ = w.Write(body) // if the site is gone, it will ask again
 }
 
-// unavailable is said when the store cannot answer.
+// unavailable answers that the store cannot be read or written now.
 func unavailable(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryafter.Seconds(5*time.Second))
-	refuse(w, http.StatusServiceUnavailable, wire.Reply{Outcome: holdfast.NotStarted.String(), Code: "unavailable", Error: "central cannot do this now"})
+	refuse(w, http.StatusServiceUnavailable, wire.Reply{Outcome: holdfast.NotStarted.String(), Code: "unavailable", Error: "central is unavailable now"})
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// ClientCerts says which certificates of sites do beside a credential.
+// ClientCerts says which client certificates a site needs beside its credential.
 type ClientCerts string
 
 // The kinds of certificate that central asks for.
 const (
-	NoCert   ClientCerts = ""     // a credential is enough
-	SiteCert ClientCerts = "site" // one that names the site, as common name or as DNS name
-	AnyCert  ClientCerts = "any"  // any of the authority: it tells no site from another
+	NoCert   ClientCerts = ""     // none: a credential is enough
+	SiteCert ClientCerts = "site" // one that names the site as its common name or a DNS name
+	AnyCert  ClientCerts = "any"  // any certificate of the authority; it does not tell one site from another
 )
 
-// certified says whether a request came with a certificate where one is asked
-// for, or answers that it did not.
+// certified reports whether the request carries a certificate, if one is required. If it does not,
+// certified answers the request.
 func (c *Central) certified(w http.ResponseWriter, r *http.Request) bool {
 	if c.conf.ClientCerts == NoCert || r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return true
@@ -37,9 +37,9 @@ func (c *Central) certified(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// certifies says whether the request's certificate is good for the site, or
-// answers which one is needed: with another's certificate and a stolen
-// credential nobody is that site.
+// certifies reports whether the request's certificate is good for the site. If it is not, certifies
+// answers which certificate is needed. So a stolen credential is worth nothing with another site's
+// certificate.
 func (c *Central) certifies(w http.ResponseWriter, r *http.Request, site string) bool {
 	if c.conf.ClientCerts != SiteCert {
 		return true
@@ -54,10 +54,9 @@ func (c *Central) certifies(w http.ResponseWriter, r *http.Request, site string)
 	return false
 }
 
-// mayEnroll says whether the request's certificate is good for the site of a
-// token, or answers that it is not. It is asked before the token is spent:
-// another certificate may come with it. Where nobody can tell whose the token
-// is, nobody enrolls.
+// mayEnroll reports whether the request's certificate is good for the site of the token. If it is
+// not, mayEnroll answers the request. It checks before the token is spent, so that the site can
+// come again with another certificate. If the store cannot tell whose token it is, nobody enrolls.
 func (c *Central) mayEnroll(w http.ResponseWriter, r *http.Request, token string) bool {
 	if c.conf.ClientCerts != SiteCert {
 		return true
@@ -67,14 +66,14 @@ func (c *Central) mayEnroll(w http.ResponseWriter, r *http.Request, token string
 	case err == nil:
 		return c.certifies(w, r, site)
 	case errors.Is(err, holdfast.ErrNotFound):
-		return true // it is refused for that
+		return true // an unknown token is refused later
 	}
 	c.few.LogAttrs(r.Context(), slog.LevelError, "site of a token not read", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
 	unavailable(w)
 	return false
 }
 
-// namesOf lists whom the request's certificate names.
+// namesOf lists the names in the request's certificate.
 func namesOf(r *http.Request) []string {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil

@@ -138,7 +138,7 @@ func TestASiteThatIsAwayIsSaidToBe(t *testing.T) {
 		out := w.central.Outbox("plant-7")
 		_, err := out.List(t.Context(), holdfast.Query{})
 		if away, ok := errors.AsType[*link.ErrNotReachable](err); !ok || !away.LastSeen.IsZero() || !strings.Contains(err.Error(), "never") {
-			t.Errorf("got %v, want that it has never been here", err)
+			t.Errorf("got %v, want that never seen", err)
 		}
 		p.run(false)
 		w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// remembered is how many commands a site knows the answers of.
+	// remembered is the number of commands whose answers a site keeps.
 	remembered = 256
-	// maxAnswer bounds one answer, and batches of them.
+	// maxAnswer limits the bytes of one answer, and of a batch of answers.
 	maxAnswer = 3 << 20
 )
 
-// answerCache keeps the answers to the last commands, so that one which comes again,
-// because its answer was lost, is not done again.
+// answerCache keeps the answers to the last commands. A command whose answer was lost comes again;
+// the cache keeps it from being done twice.
 type answerCache struct {
-	answers []Answer // the oldest first
-	size    int      // of the bodies
+	answers []Answer // oldest first
+	size    int      // bytes of all bodies
 }
 
 func (m *answerCache) get(id string) (Answer, bool) {
@@ -45,13 +45,13 @@ func (m *answerCache) put(a Answer) {
 	}
 }
 
-// runCommands does commands one after the other and sends what became of them. An
-// error means that central has not got all answers; it asks again.
+// runCommands does the commands one after the other and sends the answers. An error means that
+// central does not have all answers; central then sends the commands again.
 func (s *Site) runCommands(ctx context.Context, commands []Command) error {
 	commands = commands[:min(len(commands), maxOrders)]
 	for i := range commands {
 		if err := commands[i].check(); err != nil {
-			return err // it cannot be answered: its id is not kept, nor sent back
+			return err // a command with a bad id is neither kept nor answered
 		}
 	}
 	var batch answers
@@ -77,8 +77,8 @@ func (s *Site) runCommands(ctx context.Context, commands []Command) error {
 	return flush()
 }
 
-// once does a command unless it was done. Polls are one at a time, so that no
-// two commands are.
+// once does a command unless it has been done. Only one poll runs at a time, so no two commands run
+// concurrently.
 func (s *Site) once(ctx context.Context, c *Command) Answer {
 	if a, ok := s.done.get(c.ID); ok {
 		return a
@@ -99,7 +99,7 @@ func (s *Site) once(ctx context.Context, c *Command) Answer {
 	s.log.LogAttrs(ctx, slog.LevelInfo, "command of central", slog.String("verb", shown.Line(string(c.Verb), 20)), slog.String("message_id", shown.Line(string(c.Message), 128)),
 		slog.String("actor", shown.Line(c.Actor, 128)), slog.String("problem", a.Problem))
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return a // nobody knows what the store has made of it: if it comes again, it is tried again
+		return a // not remembered: the store's outcome is unknown, so a repeated command is tried again
 	}
 	s.done.put(a)
 	return a
@@ -148,14 +148,14 @@ func (s *Site) list(ctx context.Context, c *Command) (any, error) {
 	return list, nil
 }
 
-// bare is a record without payload and history.
+// bare returns a record without payload and history.
 func (s *Site) bare(r *holdfast.Record) record {
 	one := *r
 	one.Message.Payload, one.History = nil, nil
 	return s.recordOf(&one)
 }
 
-// recordOf adds what only this site knows of the message's destination.
+// recordOf returns the record with the category of its destination, which only this site knows.
 func (s *Site) recordOf(r *holdfast.Record) record {
 	out := recordOf(r)
 	if s.conf.Category != nil {
@@ -164,7 +164,7 @@ func (s *Site) recordOf(r *holdfast.Record) record {
 	return out
 }
 
-// actorOf is who stands in the message's history.
+// actorOf returns the actor for the message's history.
 func actorOf(c *Command) string {
 	const from = "central:"
 	return from + strings.TrimSpace(shown.Line(c.Actor, 100))

@@ -17,39 +17,38 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// What a caller of Enroll branches on.
+// Errors that a caller of Enroll may branch on.
 var (
-	// ErrEnrolled says that a file holds a credential already.
+	// ErrEnrolled means that the file already holds a credential.
 	ErrEnrolled = errors.New("the site is enrolled")
-	// ErrToken says that central does not take the token.
-	ErrToken = errors.New("central does not take the token")
-	// ErrUnreachable says that central is not there, or not as it should be.
+	// ErrToken means that central refuses the token.
+	ErrToken = errors.New("central refuses the token")
+	// ErrUnreachable means that central cannot be reached, or does not answer as it should.
 	ErrUnreachable = errors.New("cannot reach central")
 )
 
-// EnrollConfig says where a site enrolls, and as what. URL, Token and File are
-// needed.
+// EnrollConfig says where and how a site enrolls. URL, Token and File are required.
 type EnrollConfig struct {
 	URL     string // of central: https://, or http:// on the loopback
-	Token   string // of Central.Add or Rotate
-	File    string // where the credential goes
-	Force   bool   // replace the credential of another enrolment
+	Token   string // from Central.Add or Rotate
+	File    string // where the credential is written
+	Force   bool   // replace the credential of an earlier enrolment
 	Version string // of the program
 	TLS     Files
-	// Dial opens connections in another way.
+	// Dial opens connections. Nil: the default dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// pending is an enrolment that central may have taken without our knowing.
+// pending is an enrolment that central may have accepted although its answer was lost.
 type pending struct {
 	Token      string `json:"tokenHash"`
 	Credential string `json:"credential"`
 }
 
-// Enroll makes a credential, makes it known at central by the token, and keeps
-// it in the file, with mode 0600. It may be called again when its answer was
-// lost or the process died: the same credential is kept beside the file until
-// central has taken it, and central takes that one again.
+// Enroll makes a credential, registers it at central with the token, and keeps it in the file with
+// mode 0600. If the answer was lost or the process died, call Enroll again. The same credential is
+// kept beside the file until central has accepted it, and central accepts the same credential
+// again.
 func Enroll(ctx context.Context, conf EnrollConfig) (Identity, error) {
 	id, err := enroll(ctx, &conf)
 	if err != nil {
@@ -82,40 +81,40 @@ func enroll(ctx context.Context, conf *EnrollConfig) (Identity, error) {
 		return Identity{}, err
 	}
 	defer client.Close()
-	var hidden secrets.Set // whatever answers there may quote what it was sent
+	var hidden secrets.Set // a peer that is not central may quote what it was sent
 	hidden.Add(conf.Token, credential)
 	var out enrolled
 	if err := client.Ask(ctx, EnrollPath, enrollment{Credential: credential, Version: conf.Version}, &out); err != nil {
 		return Identity{}, explain(hidden.Error(err))
 	}
 	if err := CheckName(out.Site); err != nil {
-		return Identity{}, fmt.Errorf("central answers with a site that cannot be: %w", hidden.Error(err))
+		return Identity{}, fmt.Errorf("central answers with an invalid site: %w", hidden.Error(err))
 	}
 	id := Identity{Site: out.Site, Central: conf.URL, Credential: credential}
 	if err := writeFile(conf.File, id); err != nil {
 		return Identity{}, err
 	}
-	// Kept if this fails, it would only be used for the same token again.
+	// If this fails the file stays; it would only be used again for the same token.
 	if err := os.Remove(beside); err != nil && !isAbsent(err) {
 		return id, err
 	}
 	return id, nil
 }
 
-// explain says what whoever enrolls can do.
+// explain adds to an error what the operator can do about it.
 func explain(err error) error {
 	switch f := holdfast.AsFailure(err); {
 	case f.Code == transport.CodeCredential:
 		return fmt.Errorf("%w: it is spent, older than a day, or of another central; ask for a new one with holdfast sites rotate", ErrToken)
 	case f.Code == codeDoubted:
-		return fmt.Errorf("%w: central doubts its clock, by which the token has ended: enroll when central believes its clock (holdfast status says when), or with a new token of holdfast sites rotate", sites.ErrDoubted)
+		return fmt.Errorf("%w: the token has expired by central's clock, which central doubts: enroll when central believes its clock (holdfast status says when), or with a new token of holdfast sites rotate", sites.ErrDoubted)
 	case f.Outcome == holdfast.Unreachable, f.Outcome == holdfast.LaneFault:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return err
 }
 
-// free says whether the file may be written.
+// free returns an error if the file must not be written.
 func (conf *EnrollConfig) free() error {
 	if _, err := os.Lstat(conf.File); isAbsent(err) || conf.Force && err == nil {
 		return nil
@@ -128,7 +127,7 @@ func (conf *EnrollConfig) free() error {
 	return fmt.Errorf("%w: %s exists; name another file, or replace it with --force", ErrEnrolled, conf.File)
 }
 
-// prepare makes the credential durable before central hears of it.
+// prepare makes the credential durable before central sees it.
 func prepare(beside, token string) (credential string, err error) {
 	hash := bearer.Hash(token)
 	name := hex.EncodeToString(hash[:])

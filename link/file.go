@@ -14,16 +14,15 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
-// Identity is what a site proves itself by: the content of its credential's
-// file.
+// Identity is the content of a site's credential file: what the site proves its identity with.
 type Identity struct {
 	Site       string `json:"site"`
-	Central    string `json:"central"` // where it was enrolled, for people
+	Central    string `json:"central"` // where the site enrolled; for people
 	Credential string `json:"credential"`
 }
 
-// ReadIdentity reads a credential's file. One that others may read is refused:
-// what it holds may be known to them. fs.ErrNotExist: the site is not enrolled.
+// ReadIdentity reads a credential file. It refuses a file that others may read: they may know the
+// credential. The error is fs.ErrNotExist if the site is not enrolled.
 func ReadIdentity(path string) (Identity, error) {
 	var id Identity
 	info, err := os.Stat(path)
@@ -31,32 +30,31 @@ func ReadIdentity(path string) (Identity, error) {
 		return id, fmt.Errorf("read credential: %w; enroll the site first: holdfast enroll", err)
 	}
 	if loose := info.Mode().Perm() & 0o077; loose != 0 && runtime.GOOS != "windows" {
-		return id, fmt.Errorf("read credential: other users may read %s (mode %04o): chmod 600 it, and enroll anew if that was so for long", path, info.Mode().Perm())
+		return id, fmt.Errorf("read credential: other users may read %s (mode %04o): chmod 600 it, and enroll again if others could read it for long", path, info.Mode().Perm())
 	}
 	text, err := namedfile.Read(path, ownFile)
 	if err != nil {
 		return id, fmt.Errorf("read credential: %w", err)
 	}
 	if err := json.Unmarshal(text, &id); err != nil || CheckName(id.Site) != nil || id.Credential == "" {
-		return Identity{}, fmt.Errorf("read credential: %s is none that holdfast enroll has written; enroll anew", path)
+		return Identity{}, fmt.Errorf("read credential: %s was not written by holdfast enroll; enroll again", path)
 	}
 	return id, nil
 }
 
-// identityFile is a credential's file that is read for each request.
+// identityFile is a credential file that is checked at each request.
 type identityFile struct {
 	path string
 	mu   sync.Mutex
-	info fs.FileInfo // of what was read; nil: nothing is kept
+	info fs.FileInfo // of the file as last read; nil: nothing is cached
 	id   Identity
 }
 
-// settledFor is how old a file must be for its time to tell it from the one that
-// replaces it: clocks of file systems tick some times a second, or less.
+// settledFor is how old a file must be before its modification time tells it from a replacement:
+// some file systems have clocks of a second or more.
 const settledFor = 3 * time.Second
 
-// read reads the file if it is another than before: a rotated credential counts
-// at once.
+// read reads the file if it has changed, so that a rotated credential takes effect at once.
 func (f *identityFile) read() (Identity, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,11 +70,11 @@ func (f *identityFile) read() (Identity, error) {
 	return id, fault
 }
 
-// ownFile bounds the files of ours, which have a few hundred bytes.
+// ownFile limits the bytes read of a file that this package writes; such a file has a few hundred.
 const ownFile = 64 << 10
 
-// writeFile replaces a file as a whole, with mode 0600: wherever the machine
-// stops, the old content or the new one is there.
+// writeFile replaces a file atomically, with mode 0600: after a crash the file holds either the old
+// content or the new.
 func writeFile(path string, v any) (err error) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -102,16 +100,16 @@ func writeFile(path string, v any) (err error) {
 	return nil
 }
 
-// syncFolder makes a rename durable where the system can; what is lost by a
-// power cut otherwise is made again.
+// syncFolder makes a rename durable where the system can. A rename that is lost in a power cut is
+// made again.
 func syncFolder(dir string) {
 	d, err := os.Open(dir) //nolint:gosec // of a file that the configuration names
 	if err != nil {
 		return
 	}
-	_ = d.Sync() // Windows has no such thing
+	_ = d.Sync() // Windows cannot sync a directory
 	_ = d.Close()
 }
 
-// isAbsent says that there is no such file.
+// isAbsent reports whether err means that the file does not exist.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

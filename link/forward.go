@@ -10,22 +10,22 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// codeUndecodable is that of a message whose content nobody can read.
+// codeUndecodable is the code of a message whose content cannot be decoded.
 const codeUndecodable = "undecodable"
 
-// usualEnvelope is about what an envelope adds to a payload.
+// usualEnvelope is about how many bytes an envelope adds to a payload.
 const usualEnvelope = 1 << 10
 
-// errStalled is why requests are cut off that get nowhere.
+// errStalled is the cause with which a stalled link ends its requests.
 var errStalled = errors.New("the link made no progress; its connections were closed")
 
-// flight is a request under way, so that a stalled link can be torn down.
+// flight is a request under way. A stalled link can tear it down.
 type flight struct {
 	cut   context.CancelCauseFunc
-	until time.Time // it is known to take long, and may take until then
+	until time.Time // a large request may take until then
 }
 
-// fly has a request's context end when the link is torn down.
+// fly derives a context that ends when the link is torn down.
 func (s *Site) fly(ctx context.Context, until time.Time) (flying context.Context, land func()) {
 	ctx, cut := context.WithCancelCause(ctx)
 	f := &flight{cut, until}
@@ -40,7 +40,7 @@ func (s *Site) fly(ctx context.Context, until time.Time) (flying context.Context
 	}
 }
 
-// BatchSize is what central has announced; 1 until it has said anything.
+// BatchSize returns the batch size that central has announced, or 1 before its first announcement.
 func (s *Site) BatchSize() int {
 	client, err := s.connect()
 	if err != nil {
@@ -49,14 +49,14 @@ func (s *Site) BatchSize() int {
 	return client.BatchSize()
 }
 
-// Deliver forwards one message: DeliverBatch.
+// Deliver forwards one message, as DeliverBatch does.
 func (s *Site) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 	r := s.DeliverBatch(ctx, []holdfast.Message{m})[0]
 	return r.Receipt, r.Err
 }
 
-// DeliverBatch forwards messages in the name of the site, whatever source they
-// give (SF-19). A nil error means that central's commit is made.
+// DeliverBatch forwards messages in the name of the site, whatever Source they have (SF-19). A nil
+// error means that central has committed the message.
 func (s *Site) DeliverBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
 	id, err := s.identity.read()
 	client, fault := s.connect()
@@ -86,7 +86,7 @@ func (s *Site) forward(ctx context.Context, client *transport.Client, site strin
 	defer land()
 	own := make([]holdfast.Message, len(ms))
 	for i, m := range ms {
-		m.Source = site // the site is authoritative, not who wrote the row
+		m.Source = site // the site's credential decides, not the writer of the row
 		own[i] = m
 	}
 	results := client.DeliverBatch(ctx, own)
@@ -101,9 +101,8 @@ func (s *Site) forward(ctx context.Context, client *transport.Client, site strin
 	return results
 }
 
-// verdict makes of what parks a message elsewhere a transient failure, but for
-// what central itself has said of the message (SF-19, SF-20): a proxy that
-// answers 404 parks no notification.
+// verdict turns a permanent failure into a transient one unless central itself has judged the
+// message (SF-19, SF-20): a proxy's 404 must not park a notification.
 func verdict(err error) error {
 	if err == nil {
 		return nil
@@ -112,7 +111,7 @@ func verdict(err error) error {
 	if f.Outcome != holdfast.Permanent || f.Code == transport.CodeWrongSource || f.Code == codeList {
 		return err
 	}
-	if strings.HasPrefix(f.Code, "http_") { // a status without a reply of central's
+	if strings.HasPrefix(f.Code, "http_") { // a bare status: the answer holds no reply of central
 		f.Outcome, f.Reason = holdfast.Transient, ""
 		return &f
 	}
@@ -136,9 +135,8 @@ func (s *Site) moved() {
 	s.progress, s.status.Stalled = time.Now(), time.Time{}
 }
 
-// tearDown cuts off what gets nowhere: on a half-open connection the system
-// would let it wait for many minutes. A message that is large for its line has
-// the time that it needs.
+// tearDown cuts off requests that make no progress: on a half-open connection the system would let
+// them wait for many minutes. A message that is large for its line keeps the time that it needs.
 func (s *Site) tearDown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

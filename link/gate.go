@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	mostWaiting = 1024 // requests that wait to be let in
-	// perBatch is how many small requests take the room of one full batch. They
-	// share a commit, so that it is worth to have many of them at work.
+	mostWaiting = 1024 // requests that wait for admission
+	// perBatch is how many small requests take the room of one full batch. They share a commit, so
+	// it pays to have many at work.
 	perBatch  = 16
 	enterWait = 5 * time.Second
-	// busyFor and busySpread are when a site that is not let in comes again.
+	// busyFor and busySpread say after how long a site that was not admitted tries again.
 	busyFor    = time.Second
 	busySpread = 4 * time.Second
 )
 
-// purpose is what a request is for. Each has its own bound, so that none takes
-// the place of another.
+// purpose is what a request is for. Each purpose has its own limit, so that no purpose takes the
+// room of another.
 type purpose int
 
 const (
@@ -35,8 +35,8 @@ const (
 	forQuestions
 )
 
-// siteAtOnce is how many requests of one site for one purpose there are at one
-// time. A site may be two machines.
+// siteAtOnce is how many requests one site may have at one time for one purpose. A site may be two
+// machines.
 func siteAtOnce(p purpose) int {
 	switch p {
 	case forCommands:
@@ -46,7 +46,7 @@ func siteAtOnce(p purpose) int {
 	return 8
 }
 
-// At once over all sites: what reads the store.
+// Limits over all sites for requests that read the store.
 const (
 	pollsBegun     = 32
 	questionsAtAll = 32
@@ -57,18 +57,18 @@ type visitor struct {
 	to   purpose
 }
 
-// gate lets in what has room, those first that came first. Who waits costs a
-// connection, no memory: the body of a request is read inside.
+// gate admits requests in the order in which they came, as far as there is room. A waiting request
+// costs a connection but no memory: its body is read inside the gate.
 type gate struct {
 	all       int64
-	room      *semaphore.Weighted // of bytes: bodies that come quickly, and all that is at work
+	room      *semaphore.Weighted // bytes of quick bodies and of all requests at work
 	waiting   atomic.Int64
 	polls     *semaphore.Weighted
 	questions *semaphore.Weighted
 
 	mu     sync.Mutex
 	visits map[visitor]int
-	slow   map[string]bool // sites whose bodies take long
+	slow   map[string]bool // sites whose bodies arrive slowly
 	lane   slowLane
 }
 
@@ -80,7 +80,7 @@ func newGate(atWork int) *gate {
 	}
 }
 
-// visit bounds what one site can take up, whatever it does.
+// visit limits how many requests one site can have inside, whatever it does.
 func (g *gate) visit(v visitor) (leave func(), ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,8 +97,8 @@ func (g *gate) visit(v visitor) (leave func(), ok bool) {
 	}, true
 }
 
-// pass waits a moment for one of a few places. Its request is read already, so
-// that nobody holds one who sends nothing.
+// pass waits a moment for one of a few places. The request has been read already, so no client can
+// hold a place by sending nothing.
 func pass(ctx context.Context, places *semaphore.Weighted) (leave func(), ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, enterWait)
 	defer cancel()
@@ -108,13 +108,13 @@ func pass(ctx context.Context, places *semaphore.Weighted) (leave func(), ok boo
 	return func() { places.Release(1) }, true
 }
 
-// tooBusy asks a site to come again, each at another time. Nothing was begun,
-// so that nothing is charged there.
+// tooBusy asks a site to come again, each site at another time. The request was not begun, so the
+// site counts no attempt.
 func tooBusy(w http.ResponseWriter) {
-	comeAgain(w, http.StatusServiceUnavailable, "central lets others in first")
+	comeAgain(w, http.StatusServiceUnavailable, "central is serving other sites first; come again")
 }
 
-// tooSlow asks it to come again with less: 408 makes its batches smaller.
+// tooSlow asks a site to come again with less: a 408 makes its batches smaller.
 func tooSlow(w http.ResponseWriter) {
 	comeAgain(w, http.StatusRequestTimeout, "the line is slow, and others need the room; send less at once")
 }

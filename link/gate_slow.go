@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// quickFor is how long a body may take in the room that all share. One that
-// takes longer goes on in the slow lane.
+// quickFor is how long a body may take in the room that all sites share. A slower body moves to the
+// slow lane.
 const quickFor = 2 * time.Second
 
-// slowLane is room beside that of the quick ones, as large, for bodies that
-// take long. When it is full, the site that holds the most gives way: one that
-// holds little, as an honest site does whose batches fit its line, never has to,
-// however many others hold all they can. The gate's lock guards it.
+// slowLane is room for slow bodies, as large as the room of the quick ones and apart from it. When
+// it is full, the site that holds the most gives way. An honest site, whose batches fit its line,
+// holds little. It never gives way, however many others hold all that they can. The gate's lock
+// guards it.
 type slowLane struct {
 	all, held int64
 	by        map[string][]*admission
@@ -32,7 +32,7 @@ func (l *slowLane) heldBy(site string) (n int64) {
 	return n
 }
 
-// add makes room for a stay, or says that its own site holds the most.
+// add makes room for a stay. It returns false if the stay's own site holds the most.
 func (l *slowLane) add(s *admission) bool {
 	for l.held > 0 && l.held+s.weight > l.all {
 		var most int64
@@ -85,8 +85,8 @@ const (
 	cutOff
 )
 
-// admission is a request with messages inside the gate. The gate's lock guards what
-// changes.
+// admission is the stay of a request with messages inside the gate. The gate's lock guards the
+// fields that change.
 type admission struct {
 	gate    *gate
 	site    string
@@ -97,11 +97,11 @@ type admission struct {
 	began   time.Time
 	lagging *time.Timer
 	phase   phase
-	arrived bool // the whole body
+	arrived bool // the whole body has arrived
 }
 
-// weight is the room that a request takes: what it says, or else the most that
-// may come. What is larger than all the room takes all.
+// weight is the room that a request takes: its stated length, or the most that it may send if it
+// states none. A request larger than all the room takes all of it.
 func (g *gate) weight(length, most int64) int64 {
 	if length < 0 || length > most {
 		length = most
@@ -109,8 +109,8 @@ func (g *gate) weight(length, most int64) int64 {
 	return min(max(length, batchBytes/perBatch), g.all)
 }
 
-// enter waits a moment for room. The time that it takes is taken off the
-// sender's patience. A nil stay was answered.
+// enter waits a moment for room. The wait counts against the sender's patience. When the result is
+// nil, enter has answered the request.
 func (g *gate) enter(w http.ResponseWriter, r *http.Request, site string, most int64) *admission {
 	s := &admission{gate: g, site: site, weight: g.weight(r.ContentLength, most), length: r.ContentLength, ctx: r.Context(), began: time.Now()}
 	if !g.isSlow(site) {
@@ -123,7 +123,7 @@ func (g *gate) enter(w http.ResponseWriter, r *http.Request, site string, most i
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.body = serve.InTime(w, r)
-	if g.slow[site] && !s.toSlowLane() { // it may have become slow while this one waited
+	if g.slow[site] && !s.toSlowLane() { // the site may have become slow while this request waited
 		tooSlow(w)
 		return nil
 	}
@@ -139,7 +139,7 @@ func (g *gate) isSlow(site string) bool {
 	return g.slow[site]
 }
 
-// wait waits for room.
+// wait waits for room and reports whether it got it.
 func (g *gate) wait(r *http.Request, takes int64) bool {
 	began := time.Now()
 	if g.waiting.Add(1) > mostWaiting {
@@ -164,7 +164,7 @@ func (g *gate) wait(r *http.Request, takes int64) bool {
 	return true
 }
 
-// toSlowLane gives the room back for a place in the slow lane.
+// toSlowLane exchanges the stay's room for a place in the slow lane.
 func (s *admission) toSlowLane() bool {
 	if s.phase == inRoom {
 		s.gate.room.Release(s.weight)
@@ -177,7 +177,7 @@ func (s *admission) toSlowLane() bool {
 	return true
 }
 
-// lag is called when a body takes long. Its site is known as slow from then on.
+// lag runs when a body takes long. The site counts as slow from then on.
 func (s *admission) lag() {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
@@ -190,8 +190,8 @@ func (s *admission) lag() {
 	}
 }
 
-// end cuts the body off, also while somebody reads it. One that is there only
-// gets no room: to stop the connection's reading would end it for good.
+// end cuts the body off, even while a goroutine reads it. A body that has arrived is only denied
+// room: stopping the connection's reads would end the connection for good.
 func (s *admission) end() {
 	s.phase = cutOff
 	if !s.arrived {
@@ -199,9 +199,9 @@ func (s *admission) end() {
 	}
 }
 
-var errCutOff = errors.New("the body took long, and others needed the room")
+var errCutOff = errors.New("the body took too long, and others needed the room")
 
-// Read reads the body. Its end is not told before there is room to work on it.
+// Read reads the body. It returns io.EOF only when there is room to work on the request.
 func (s *admission) Read(p []byte) (int, error) {
 	if s.isCut() {
 		return 0, errCutOff
@@ -224,7 +224,7 @@ func (s *admission) isCut() bool {
 	return s.phase == cutOff
 }
 
-// whole notes that the body is there, and takes a place in the room for it.
+// whole notes that the whole body has arrived, and takes room for it.
 func (s *admission) whole() error {
 	g := s.gate
 	g.mu.Lock()
@@ -239,13 +239,13 @@ func (s *admission) whole() error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.phase == cutOff { // meanwhile
+	if s.phase == cutOff { // cut off in the meantime
 		g.room.Release(s.weight)
 		return errCutOff
 	}
 	g.lane.drop(s)
 	s.phase = inRoom
-	if s.length >= batchBytes/perBatch && time.Since(s.began) <= quickFor { // a small one says little
+	if s.length >= batchBytes/perBatch && time.Since(s.began) <= quickFor { // a small body says little about the line
 		delete(g.slow, s.site)
 	}
 	return nil

@@ -59,7 +59,7 @@ func TestALongOutageIsReplayed(t *testing.T) {
 				}
 				time.Sleep(2 * time.Hour)
 				if n := p.left(); n > 1 { // the highest row stays
-					t.Errorf("%d delivered messages are kept though central has all again", n)
+					t.Errorf("%d delivered messages are kept though central has everything again", n)
 				}
 			})
 		})

@@ -522,8 +522,8 @@ func TestAHostileSiteSaysNothingRaw(t *testing.T) {
 		}
 		for name, is := range map[string]struct{ page, problem string }{
 			"right":            {`{"records":[` + row(2) + `,` + row(1) + `],"next":"1"}`, ""},
-			"more than asked":  {`{"records":[` + row(4) + `,` + row(3) + `,` + row(2) + `]}`, "more than the 2"},
-			"no order":         {`{"records":[` + row(1) + `,` + row(1) + `]}`, "no order"},
+			"more than asked":  {`{"records":[` + row(4) + `,` + row(3) + `,` + row(2) + `]}`, "more than the requested 2"},
+			"no order":         {`{"records":[` + row(1) + `,` + row(1) + `]}`, "out of order"},
 			"nothing, and on":  {`{"records":[],"next":"7"}`, "next page"},
 			"a next that acts": {`{"records":[` + row(1) + `],"next":"\u001b[2J"}`, "next page"},
 			"a long next":      {`{"records":[` + row(1) + `],"next":"` + strings.Repeat("n", 300) + `"}`, "next page"},

@@ -14,34 +14,34 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// Limits bound what one site may send: its credential may be stolen. The zero
-// value bounds nothing.
+// Limits bound what one site may send, since its credential may be stolen. The zero value sets no
+// limit.
 type Limits struct {
-	Lists []string // that its notifications may name; none: any
-	Rate  int      // messages in a second, burst times as many at once; 0: any
-	Daily int64    // bytes of payloads in a day of UTC; 0: any
+	Lists []string // lists that its notifications may name; empty: any
+	Rate  int      // messages per second, with burst times as many at once; 0: no limit
+	Daily int64    // bytes of payload per UTC day; 0: no limit
 }
 
 const (
-	// burst is how many seconds' messages may come at once.
+	// burst is how many seconds' worth of messages may come at once.
 	burst = 10
-	// toldEvery is how often a site that sends too much is told of in the log.
+	// toldEvery is how often the log mentions a site that exceeds a limit.
 	toldEvery = time.Minute
 )
 
-// Codes of what a limit refuses.
+// Codes of messages that a limit refuses.
 const (
 	codeList  = "list_not_allowed"
 	codeRate  = "too_many"
 	codeDaily = "too_much_today"
 )
 
-// limited hands on what the limits of its site let through.
+// limited passes on the messages that are within the limits of their site.
 type limited struct {
 	to      holdfast.Receiver
 	of      func(site string) Limits
 	log     *slog.Logger
-	refused func(transport.Refused) // nil: nobody is told
+	refused func(transport.Refused) // may be nil
 
 	mu    sync.Mutex
 	sites map[string]*spent
@@ -65,8 +65,8 @@ func (l *limited) Receive(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	return l.taken(&m)(l.to.Receive(ctx, m))
 }
 
-// taken gives back what a message was counted for that was not taken, or was
-// known: a store that fails, or an answer that is lost, uses up no site's day.
+// taken returns a function that gives back a message's share of the limits if the message was
+// refused or was a duplicate. So a failing store or a lost answer does not use up a site's day.
 func (l *limited) taken(m *holdfast.Message) func(r holdfast.Receipt, err error) (holdfast.Receipt, error) {
 	return func(r holdfast.Receipt, err error) (holdfast.Receipt, error) {
 		if err != nil || r.Duplicate {
@@ -106,16 +106,16 @@ func (l *limited) ReceiveBatch(ctx context.Context, ms []holdfast.Message) []hol
 	return out
 }
 
-// admit says why a message may not pass now, or never.
+// admit returns an error if a message may not pass now, or may never pass.
 func (l *limited) admit(ctx context.Context, m *holdfast.Message) error {
 	most := l.of(m.Source)
 	if len(most.Lists) > 0 {
-		// What cannot be read is refused by who reads it.
+		// The receiver refuses content that cannot be decoded.
 		if n, err := notify.Decode(*m); err == nil && !slices.Contains(most.Lists, n.List) {
 			l.tell(ctx, m.Source, codeList)
 			return &holdfast.Failure{
 				Outcome: holdfast.Permanent, Code: codeList, Reason: holdfast.ReasonPermanent,
-				Err: fmt.Errorf("site %s may not write to list %s: central's configuration names the lists that it may", m.Source, clip(n.List)),
+				Err: fmt.Errorf("site %s may not notify list %s: central's configuration names the allowed lists", m.Source, clip(n.List)),
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (l *limited) admit(ctx context.Context, m *holdfast.Message) error {
 		l.tell(ctx, m.Source, codeDaily)
 		return &holdfast.Failure{
 			Outcome: holdfast.Permanent, Code: codeDaily, Reason: holdfast.ReasonTooLarge,
-			Err: fmt.Errorf("the payload has %d bytes, and central lets site %s send %d in a whole day", len(m.Payload), m.Source, most.Daily),
+			Err: fmt.Errorf("the payload has %d bytes; central allows site %s %d a day", len(m.Payload), m.Source, most.Daily),
 		}
 	}
 	code, wait := l.spend(m, &most, time.Now())
@@ -131,14 +131,15 @@ func (l *limited) admit(ctx context.Context, m *holdfast.Message) error {
 		return nil
 	}
 	l.tell(ctx, m.Source, code)
-	text := fmt.Sprintf("site %s sends more than the %d messages in a second that central lets it", m.Source, most.Rate)
+	text := fmt.Sprintf("site %s sends more than the %d messages a second that central allows", m.Source, most.Rate)
 	if code == codeDaily {
-		text = fmt.Sprintf("site %s has sent the %d bytes of today that central lets it", m.Source, most.Daily)
+		text = fmt.Sprintf("site %s has sent the %d bytes that central allows today", m.Source, most.Daily)
 	}
 	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: code, RetryAfter: wait, Err: errors.New(text)}
 }
 
-// spend counts a message, or says which limit it is over, and for how long.
+// spend counts a message. If it is over a limit, spend returns the limit's code and how long to
+// wait.
 func (l *limited) spend(m *holdfast.Message, most *Limits, now time.Time) (code string, wait time.Duration) {
 	const day = 24 * time.Hour
 	l.mu.Lock()
@@ -152,10 +153,10 @@ func (l *limited) spend(m *holdfast.Message, most *Limits, now time.Time) (code 
 		return codeDaily, time.Until(time.Unix((today+1)*int64(day/time.Second), 0))
 	}
 	if rate := float64(most.Rate); rate > 0 {
-		// A site that was never here has waited long enough for a full burst.
+		// A new site has the zero time, long enough ago for a full burst.
 		s.free, s.at = min(rate*burst, s.free+rate*now.Sub(s.at).Seconds()), now
 		if s.free < 1 {
-			return codeRate, time.Second // worth a request by then
+			return codeRate, time.Second // by then a request is worthwhile
 		}
 		s.free--
 	}
@@ -163,7 +164,7 @@ func (l *limited) spend(m *holdfast.Message, most *Limits, now time.Time) (code 
 	return "", 0
 }
 
-// tell counts that a site is over a limit, and logs it, not each time.
+// tell counts each excess over a limit, and logs it now and then.
 func (l *limited) tell(ctx context.Context, site, code string) {
 	l.mu.Lock()
 	s := l.site(site)
@@ -180,7 +181,7 @@ func (l *limited) tell(ctx context.Context, site, code string) {
 	}
 }
 
-// site is called with the lock held.
+// site returns the entry of a site. The caller holds the lock.
 func (l *limited) site(name string) *spent {
 	s := l.sites[name]
 	if s == nil {

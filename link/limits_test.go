@@ -52,7 +52,7 @@ func TestASiteSendsNoMoreThanItMay(t *testing.T) {
 		send(noted(t, 1, "ops", 10), noted(t, 2, "press", 10))
 		w.eventually(time.Minute, "both have ended", func() bool { return p.db.Counts().Pending == 0 })
 		p.is("m-1", holdfast.Delivered)
-		if r := p.is("m-2", holdfast.Parked); !strings.Contains(r.LastError, "site plant-7 may not write to list press") {
+		if r := p.is("m-2", holdfast.Parked); !strings.Contains(r.LastError, "site plant-7 may not notify list press") {
 			t.Errorf("got %q", r.LastError)
 		}
 

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// CheckName says what is wrong with a site's name. It is the source of the
-// site's messages, and stands in addresses.
+// CheckName returns an error if name is no valid name of a site. The name is the source of the
+// site's messages and appears in URLs.
 func CheckName(name string) error {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	bad := func(r rune) bool { return !strings.ContainsRune(allowed, r) }

@@ -12,25 +12,24 @@ import (
 type relayedCommand struct {
 	command Command
 	handed  bool        // the site may have it
-	answer  chan Answer // gets one
+	answer  chan Answer // receives one answer
 }
 
-// siteState is what central has of a site in memory: commands for it, and how it
-// fares.
+// siteState is what central keeps of a site in memory: the commands for it, and its health.
 type siteState struct {
 	mu      sync.Mutex
-	orders  []*relayedCommand // in the order in which they were asked
-	poll    *poll             // the one that waits; nil: none does
+	orders  []*relayedCommand // oldest first
+	poll    *poll             // the poll that waits; nil: none
 	seen    time.Time
-	noted   time.Time // when the store was told of seen
-	version string    // that the store was told
+	noted   time.Time // when the store last recorded seen
+	version string    // as the store has it
 	health  Health
 }
 
 // poll is one request that waits for commands.
 type poll struct {
-	wake chan struct{} // holds a value when there may be some
-	over chan struct{} // closed when a newer poll has come, or none is wanted any more
+	wake chan struct{} // holds a value when there may be commands
+	over chan struct{} // closed when a newer poll has come, or when polls must end
 }
 
 func (c *Central) state(site string) *siteState {
@@ -62,7 +61,7 @@ func (b *siteState) begin(h Health) *poll {
 	return b.poll
 }
 
-// leave ends a poll. The site is expected back at once.
+// leave ends a poll. The site should poll again at once.
 func (b *siteState) leave(p *poll) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,8 +71,8 @@ func (b *siteState) leave(p *poll) {
 	}
 }
 
-// end sends whoever waits away. The store knows nothing of a site that gets
-// the name again.
+// end sends the waiting poll away. It also forgets when the site was noted: the store knows nothing
+// of a later site of the same name.
 func (b *siteState) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,8 +83,8 @@ func (b *siteState) end() {
 	}
 }
 
-// take hands all commands over that have no answer yet: also those of the poll
-// before, whose answer may have been lost. The site does each once.
+// take returns all commands that have no answer yet. That includes those of the previous poll,
+// whose response may have been lost. The site does each command once.
 func (b *siteState) take() []Command {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,8 +96,8 @@ func (b *siteState) take() []Command {
 	return list
 }
 
-// wait returns when there are commands, or the poll has waited long enough;
-// replaced if it is not the newest any more.
+// wait returns when there are commands, or after at most the given time. It reports true if a newer
+// poll has replaced this one.
 func (b *siteState) wait(ctx context.Context, p *poll, most time.Duration) (replaced bool) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -121,7 +120,7 @@ func (b *siteState) wait(ctx context.Context, p *poll, most time.Duration) (repl
 	}
 }
 
-// servePoll answers at once if there are commands, else when there are.
+// servePoll answers as soon as there are commands.
 func (c *Central) servePoll(w http.ResponseWriter, r *http.Request, site string) {
 	var in polling
 	if !read(w, r, maxPoll, &in) {
@@ -141,7 +140,7 @@ func (c *Central) servePoll(w http.ResponseWriter, r *http.Request, site string)
 	p := b.begin(in.Health)
 	defer b.leave(p)
 	c.note(r.Context(), site, b, in.Version)
-	// Read before the wait: what changes meanwhile the next poll brings.
+	// Read before the wait: the next poll brings a change that happens meanwhile.
 	incarnation, err := c.conf.Store.Incarnation(r.Context())
 	begun()
 	if err != nil {
@@ -157,15 +156,14 @@ func (c *Central) servePoll(w http.ResponseWriter, r *http.Request, site string)
 	write(w, out)
 }
 
-// still looks the credential up again: it may have been revoked while the poll
-// waited.
+// still looks the credential up again: it may have been revoked while the poll waited.
 func (c *Central) still(r *http.Request, site string) bool {
 	name, err := c.identify(r.WithContext(context.WithoutCancel(context.WithValue(r.Context(), siteKey{}, nil))))
 	return err == nil && name == site
 }
 
-// notedEvery is how exact the store knows when a site was here: a write per
-// poll of each site would cost more than the knowledge is worth.
+// notedEvery is the precision of the last-seen time in the store. A write for each poll of each
+// site would cost more than precision is worth.
 const notedEvery = time.Minute
 
 func (c *Central) note(ctx context.Context, site string, b *siteState, version string) {
@@ -178,12 +176,12 @@ func (c *Central) note(ctx context.Context, site string, b *siteState, version s
 	if !due {
 		return
 	}
-	if err := c.conf.Store.SiteSeen(ctx, site, version); err != nil { // no reason to send it away
+	if err := c.conf.Store.SiteSeen(ctx, site, version); err != nil { // no reason to refuse the site
 		c.log.LogAttrs(ctx, slog.LevelWarn, "visit of a site not noted", slog.String("site", site), slog.Any("error", err))
 	}
 }
 
-// serveAnswers takes what became of commands. A site answers its own only.
+// serveAnswers takes the answers to commands. A site can answer only its own.
 func (c *Central) serveAnswers(w http.ResponseWriter, r *http.Request, site string) {
 	leave, ok := c.answers.Hold(r.Context(), r.ContentLength, maxAnswers)
 	if !ok {
@@ -205,7 +203,7 @@ func (c *Central) serveAnswers(w http.ResponseWriter, r *http.Request, site stri
 	write(w, struct{}{})
 }
 
-// answer ends an order; whoever asked may be gone.
+// answer ends a command. The caller of Ask may have left.
 func (b *siteState) answer(a Answer) {
 	for i, o := range b.orders {
 		if o.command.ID == a.ID {

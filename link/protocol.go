@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// Where central listens for sites, below whatever prefix it has.
+// Paths at which central serves sites, below its prefix.
 const (
 	EnrollPath   = "/v1/link/enroll"
 	MessagesPath = "/v1/link/messages"
@@ -19,34 +19,33 @@ const (
 	StandingPath = "/v1/link/standing"
 )
 
-// Paths are all of them, each for POST.
+// Paths returns all of them. Each takes POST.
 func Paths() []string {
 	return []string{EnrollPath, MessagesPath, PollPath, AnswersPath, StandingPath}
 }
 
-// What a token and a credential begin with.
+// Prefixes of tokens and credentials.
 const (
 	tokenPrefix      = "hfe_"
 	credentialPrefix = "hfs_"
 )
 
-// codeDoubted is the answer to a token that has ended by a clock that is doubted.
+// codeDoubted is the answer to a token that has expired by a clock that the store doubts.
 const codeDoubted = "clock_doubted"
 
 const (
-	// longestPoll is what ordinary proxies let pass.
+	// longestPoll is short enough for ordinary proxies.
 	longestPoll = 30 * time.Second
 	maxPoll     = 64 << 10 // bytes of a poll's request
 	maxAnswers  = 4 << 20  // bytes of a request with answers
 	maxEnroll   = 4 << 10
 	maxOrders   = 64 // commands that wait for one site
-	// maxReply is what a site reads of an answer, in bytes: maxOrders commands, or
+	// maxReply is how many bytes of an answer a site reads. It has room for maxOrders commands, or
 	// the results of a batch.
 	maxReply = 1 << 20
 )
 
-// enrollment is the request that makes a credential known. The token comes as
-// its bearer.
+// enrollment is the request that makes a credential known. Its bearer token is the enrolment token.
 type enrollment struct {
 	Credential string `json:"credential"`
 	Version    string `json:"version,omitempty"`
@@ -56,30 +55,31 @@ type enrolled struct {
 	Site string `json:"site"`
 }
 
-// Health is what a site tells of itself with each poll.
+// Health is what a site reports about itself with each poll.
 type Health struct {
 	Version  string        `json:"version,omitempty"`
 	Depth    int64         `json:"depth"`    // messages that wait, over all destinations
 	Parked   int64         `json:"parked"`   // over all destinations
-	Oldest   time.Duration `json:"oldestNs"` // for so long the oldest has been due
+	Oldest   time.Duration `json:"oldestNs"` // how long the oldest message has been due
 	Replayed int64         `json:"replayed,omitempty"`
 }
 
-// clean is what may be shown and counted of what another machine says.
+// clean returns the health with only values that are fit to show and to count: another machine sent
+// it.
 func (h Health) clean() Health {
 	return Health{
 		Version: shown.Line(h.Version, 64), Depth: max(h.Depth, 0), Parked: max(h.Parked, 0), Oldest: max(h.Oldest, 0), Replayed: max(h.Replayed, 0),
 	}
 }
 
-// polling asks for commands, and waits for one for at most so long.
+// polling asks for commands, and says how long to wait for one.
 type polling struct {
 	Health
 	WaitMs int64 `json:"waitMs"`
 }
 
-// polled is the answer. Replaced says that another poll of the same site has
-// come: only the newest gets commands.
+// polled is the answer to polling. Replaced means that the same site has begun another poll: only
+// the newest gets commands.
 type polled struct {
 	Incarnation string    `json:"incarnation"`
 	Commands    []Command `json:"commands,omitempty"`
@@ -89,7 +89,7 @@ type polled struct {
 // Verb is what a command asks for.
 type Verb string
 
-// The verbs. A site answers each that it does not know with a problem.
+// The verbs. A site answers an unknown verb with a problem.
 const (
 	List    Verb = "list"    // one page of messages over all destinations
 	Show    Verb = "show"    // one message with payload and history
@@ -99,14 +99,14 @@ const (
 	Reschedule Verb = "reschedule" // Outbox.Reschedule
 )
 
-// Command is what an operator at central asks of a site. An operation id is the
-// message id of its call, in any form of a UUID (SF-12, SF-28).
+// Command is what central asks a site to do for an operator. An operation id is the message id of
+// its call, in any form of a UUID (SF-12, SF-28).
 type Command struct {
 	ID          string           `json:"id"` // set by Ask
 	Verb        Verb             `json:"verb"`
 	Message     holdfast.ID      `json:"message,omitempty"`
-	States      []holdfast.State `json:"states,omitempty"` // of List; none: parked, or all if Held
-	Held        bool             `json:"held,omitempty"`   // of List: only what a doubted clock holds
+	States      []holdfast.State `json:"states,omitempty"` // of List; empty: parked, or all if Held
+	Held        bool             `json:"held,omitempty"`   // of List: only messages that a doubted clock holds
 	Destination string           `json:"destination,omitempty"`
 	After       string           `json:"after,omitempty"`
 	Limit       int              `json:"limit,omitempty"`
@@ -116,11 +116,11 @@ type Command struct {
 	Actor       string           `json:"actor,omitempty"` // who asks, for the message's history
 }
 
-// check says whether central could have made it. All that is kept of a command
-// is its id.
+// check returns an error if central cannot have made the command. Of such a command only the id is
+// kept.
 func (c *Command) check() error {
 	if _, err := holdfast.ParseID(c.ID); err != nil {
-		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: transport.CodeNoAck, Err: fmt.Errorf("central sends a command whose id is none: %w", err)}
+		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: transport.CodeNoAck, Err: fmt.Errorf("central sends a command with an invalid id: %w", err)}
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (c *Command) check() error {
 type Answer struct {
 	ID      string          `json:"id"`
 	Body    json.RawMessage `json:"body,omitempty"`
-	Problem string          `json:"problem,omitempty"` // a code; empty: it is done
+	Problem string          `json:"problem,omitempty"` // a code; empty: success
 	Text    string          `json:"text,omitempty"`    // the problem in words
 }
 

@@ -16,7 +16,7 @@ type record struct {
 	ID            holdfast.ID           `json:"id"`
 	Source        string                `json:"source"`
 	Destination   string                `json:"destination"`
-	Category      holdfast.Category     `json:"category,omitempty"` // of the destination; empty: none, or a site that is older than this field
+	Category      holdfast.Category     `json:"category,omitempty"` // of the destination; empty: it has none, or the site's program is older than this field
 	Endpoint      string                `json:"endpoint"`
 	Kind          holdfast.Kind         `json:"kind"`
 	CorrelationID string                `json:"correlationId,omitempty"`
@@ -82,7 +82,7 @@ func recordOf(r *holdfast.Record) record {
 	return out
 }
 
-// Bounds of what a site says of itself and its messages.
+// Limits of what a site says about itself and its messages.
 const (
 	pageLimit    = 500 // records of a page, as of holdfast.Query
 	cursorLen    = 256
@@ -90,35 +90,35 @@ const (
 	headersShown = holdfast.MaxHeaders
 )
 
-// whole is the page as the library has it. A site answers as it was asked: no
-// more records than that, newest first, and a next page only behind a full one,
-// so that whoever follows the pages gets on. What is held is in no order of time, and a
-// page of it may be empty, as at the site itself.
+// whole converts the page to the library's form. It checks what the request asked for: at most
+// limit records, newest first, and a next page only after records. So a caller that follows the
+// pages always gets on. Held messages have no order, and a page of them may be empty, as at the
+// site itself.
 func (p *page) whole(limit int, held bool) (holdfast.Page, error) {
 	if limit <= 0 || limit > pageLimit {
 		limit = pageLimit
 	}
 	if len(p.Records) > limit {
-		return holdfast.Page{}, fmt.Errorf("it has %d messages, more than the %d that were asked for", len(p.Records), limit)
+		return holdfast.Page{}, fmt.Errorf("it has %d messages, more than the requested %d", len(p.Records), limit)
 	}
 	if len(p.Next) > cursorLen || strings.ContainsFunc(p.Next, shown.Acts) || p.Next != "" && len(p.Records) == 0 && !held {
-		return holdfast.Page{}, errors.New("its next page cannot be asked for")
+		return holdfast.Page{}, errors.New("its cursor for the next page is invalid")
 	}
 	out := holdfast.Page{Records: make([]holdfast.Record, len(p.Records)), Next: p.Next}
 	for i := range p.Records {
 		switch {
 		case held && p.Records[i].HeldUntil.IsZero():
-			return holdfast.Page{}, errors.New("it was asked for messages that are held, and one is not; its program may be older than central's")
+			return holdfast.Page{}, errors.New("it was asked for held messages, and one is not held; its program may be older than central's")
 		case !held && i > 0 && p.Records[i].Seq >= p.Records[i-1].Seq:
-			return holdfast.Page{}, errors.New("its messages are in no order")
+			return holdfast.Page{}, errors.New("its messages are out of order")
 		}
 		out.Records[i] = p.Records[i].whole()
 	}
 	return out, nil
 }
 
-// whole is the record as the library has it. All text of it is the site's: it
-// is bounded and made fit to be shown here, once, for all who show it.
+// whole converts the record to the library's form. The site wrote all of its text. It is bounded
+// and made fit to show here, once for every caller.
 func (r *record) whole() holdfast.Record {
 	out := holdfast.Record{
 		Message: holdfast.Message{
@@ -140,7 +140,7 @@ func (r *record) whole() holdfast.Record {
 	return out
 }
 
-// ownRetry is a policy of another machine: none, if no message could have it.
+// ownRetry returns the policy that another machine sent, or nil if no message could have it.
 func ownRetry(p *holdfast.RetryPolicy) *holdfast.RetryPolicy {
 	if p == nil || p.Validate() != nil {
 		return nil
@@ -148,7 +148,7 @@ func ownRetry(p *holdfast.RetryPolicy) *holdfast.RetryPolicy {
 	return p
 }
 
-// name is a short text of another machine.
+// name bounds a short text from another machine.
 func name[T ~string](s T) T { return T(shown.Line(string(s), holdfast.MaxNameLen)) }
 
 func headers(h map[string]string) map[string]string {

@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
-// ErrNoAnswer says that a site has taken a command and not answered in time:
-// it may have been done.
+// ErrNoAnswer means that a site took a command but did not answer in time. The command may have
+// been done.
 var ErrNoAnswer = errors.New("the site has not answered in time; it may have done it")
 
-// ErrNotReachable says that a command did not reach its site: nothing was done.
+// ErrNotReachable means that a command did not reach its site. Nothing was done.
 type ErrNotReachable struct { //nolint:errname // it is branched on as a sentinel would be, and tells when
 	Site     string
 	LastSeen time.Time // zero: never
@@ -24,31 +24,30 @@ type ErrNotReachable struct { //nolint:errname // it is branched on as a sentine
 
 func (e *ErrNotReachable) Error() string {
 	if e.LastSeen.IsZero() {
-		return fmt.Sprintf("site %s is not reachable: it has never been here", e.Site)
+		return fmt.Sprintf("site %s is not reachable: never seen", e.Site)
 	}
 	return fmt.Sprintf("site %s is not reachable: last seen %s", e.Site, e.LastSeen.UTC().Format(time.RFC3339))
 }
 
-// Trouble is why a site, or the way to it, does not do what it is asked, where
-// central itself is well.
+// Trouble says why a site, or the way to it, cannot do what it was asked while central itself is
+// well.
 type Trouble string
 
-// The troubles. All but Busy are those of the site itself.
+// The troubles. All but Busy come from the site itself.
 const (
-	Busy        Trouble = "busy"             // more commands wait for it than it works off; nothing was done
-	Unavailable Trouble = problemUnavailable // its store cannot do it now
-	DiskFull    Trouble = problemDiskFull    // its disk has no room; nothing was done
+	Busy        Trouble = "busy"             // too many commands wait for the site; nothing was done
+	Unavailable Trouble = problemUnavailable // its store is unavailable now
+	DiskFull    Trouble = problemDiskFull    // its disk is full; nothing was done
 	TooLarge    Trouble = problemTooLarge    // the answer is larger than the link carries
-	Unknown     Trouble = problemUnknown     // its program is older than the command
-	Failed      Trouble = problemFailed      // anything else; its log says more
+	Unknown     Trouble = problemUnknown     // its program does not know the command
+	Failed      Trouble = problemFailed      // anything else; the site's log says more
 )
 
-// ErrSite says that a site cannot do what it is asked, for a reason that is its
-// own.
+// ErrSite means that a site cannot do what it was asked, for a reason of its own.
 type ErrSite struct { //nolint:errname // it is branched on as a sentinel would be, and tells which site
 	Site    string
 	Trouble Trouble
-	Text    string // the site's own words; empty: it has none
+	Text    string // the site's own words; may be empty
 }
 
 func (e *ErrSite) Error() string {
@@ -61,15 +60,14 @@ func (e *ErrSite) Error() string {
 const (
 	// backSoon is how long a site may be away between two polls.
 	backSoon = 3 * time.Second
-	// askFor bounds an Ask without a deadline.
+	// askFor limits an Ask whose context has no deadline.
 	askFor = 15 * time.Second
 )
 
-// Ask relays a command to the site, which must poll here, and returns its
-// answer. It waits until ctx ends, at most 15 s. *ErrNotReachable: the command
-// did not arrive and will not be done. ErrNoAnswer: nobody knows. A refusal by
-// the site wraps holdfast.ErrNotFound, ErrState or ErrInvalid; what it cannot do is
-// an *ErrSite.
+// Ask relays a command to the site, which must poll this Central, and returns its answer. It waits
+// until ctx ends, at most 15 s. *ErrNotReachable means that the command did not arrive and will not
+// be done. ErrNoAnswer means that it is unknown whether the command was done. A refusal by the site
+// wraps holdfast.ErrNotFound, ErrState or ErrInvalid; any trouble of the site is an *ErrSite.
 func (c *Central) Ask(ctx context.Context, site string, command Command) (json.RawMessage, error) {
 	body, err := c.ask(ctx, site, command)
 	if err != nil {
@@ -89,7 +87,7 @@ func (c *Central) ask(ctx context.Context, site string, command Command) (json.R
 	command.ID = string(holdfast.NewID())
 	o := &relayedCommand{command: command, answer: make(chan Answer, 1)}
 	if there, room := b.put(o); !room {
-		return nil, &ErrSite{Site: info.Name, Trouble: Busy, Text: fmt.Sprintf("%d commands wait for it already", maxOrders)}
+		return nil, &ErrSite{Site: info.Name, Trouble: Busy, Text: fmt.Sprintf("%d commands already wait for it", maxOrders)}
 	} else if !there {
 		return nil, b.away(info)
 	}
@@ -109,8 +107,8 @@ func (c *Central) ask(ctx context.Context, site string, command Command) (json.R
 	return nil, b.away(info)
 }
 
-// put queues a command for a site that polls now, or did a moment ago.
-// No room: it has more of them than it works off.
+// put queues a command for a site that polls now or did a moment ago. It reports whether the site
+// is there, and whether its queue had room.
 func (b *siteState) put(o *relayedCommand) (there, room bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,13 +122,14 @@ func (b *siteState) put(o *relayedCommand) (there, room bool) {
 	if b.poll != nil {
 		select {
 		case b.poll.wake <- struct{}{}:
-		default: // it is awake
+		default: // a wake-up is pending already
 		}
 	}
 	return true, true
 }
 
-// away says when a site was last here: in memory, or as the store has it.
+// away returns the error for a site that does not poll. It says when the site was last here, by the
+// later of memory and store.
 func (b *siteState) away(info sites.Info) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +140,7 @@ func (b *siteState) away(info sites.Info) error {
 	return e
 }
 
-// drop takes a command back, and says whether the site may have it.
+// drop takes a command back and reports whether the site may have received it.
 func (b *siteState) drop(o *relayedCommand) (handed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,7 +169,7 @@ func (a *Answer) result(site string) (json.RawMessage, error) {
 	switch t := Trouble(a.Problem); t {
 	case Unavailable, DiskFull, TooLarge, Unknown:
 		e.Trouble = t
-	case Busy, Failed: // the first is central's to say
+	case Busy, Failed: // only central may say Busy
 	}
 	return nil, e
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
-// remote is a site's outbox, as central can ask for it.
+// remote is the outbox of a site, seen from central.
 type remote struct {
 	central *Central
 	site    string
 }
 
-// Outbox is the outbox of a site: each call asks it, with Ask's errors. Counts
-// are what the site said last. A List without states is one of parked messages, unless
-// it is one of those that are held.
+// Outbox returns the outbox of a site. Each call asks the site and has Ask's errors. Counts returns
+// the numbers of the site's last poll. A List without states lists parked messages, unless it asks
+// for held ones.
 func (c *Central) Outbox(site string) holdfast.Outbox { return &remote{c, site} }
 
 func (r *remote) one(ctx context.Context, command Command) (holdfast.Record, error) {

@@ -12,23 +12,21 @@ import (
 )
 
 const (
-	// heardEvery is how exact a site remembers when it last heard of an
-	// incarnation.
+	// heardEvery is the precision with which a site remembers when it last heard of an incarnation.
 	heardEvery = time.Hour
 	// forEver is longer than anything is kept.
 	forEver = 100 * 365 * 24 * time.Hour
 )
 
-// memo is what a site remembers of central, in a file beside its credential. A
-// file that is gone or unreadable costs a replay, which central deduplicates.
+// memo is what a site remembers of central, in a file beside its credential. If the file is lost or
+// unreadable, the site replays, and central deduplicates.
 type memo struct {
 	Incarnation string    `json:"incarnation"`
 	Heard       time.Time `json:"heard"` // to an hour
 }
 
-// ago is how long ago central was heard. In the process that heard it this is time
-// that was seen to pass. After a restart it is what the clock says, which cannot be
-// believed when that was in the future.
+// ago returns how long ago central was heard. The process that heard it measures elapsed time.
+// After a restart the clock decides; it is not believed if Heard lies in its future.
 func (m memo) ago() (ago time.Duration, believed bool) {
 	ago = time.Since(m.Heard)
 	return max(ago, 0), ago >= -holdfast.ClockSkew
@@ -41,18 +39,17 @@ func (s *Site) remember() memo {
 		err = json.Unmarshal(text, &m)
 	}
 	if err != nil && !isAbsent(err) {
-		s.log.Warn("what the site knew of central is not readable: it sends again what may be lost", slog.Any("error", err))
+		s.log.Warn("the file about central is not readable: sending again what central may have lost", slog.Any("error", err))
 		return memo{}
 	}
 	return m
 }
 
-// note makes an incarnation the one that has all the site has sent.
+// note records the incarnation that has everything that the site has sent.
 func (s *Site) note(m memo) error { return writeFile(s.conf.State, m) }
 
-// replays compares each incarnation that central says with the one that has
-// all, and replays where they differ. What a crash or a stop leaves undone
-// begins again.
+// replays compares each incarnation that central reports with the recorded one, and replays if they
+// differ. A replay that a crash or a stop interrupts begins again.
 func (s *Site) replays(ctx context.Context, said <-chan memo) {
 	s.mu.Lock()
 	known := s.known
@@ -67,7 +64,7 @@ func (s *Site) replays(ctx context.Context, said <-chan memo) {
 		now, heard := m.Incarnation, m.Heard
 		switch {
 		case now == "":
-			continue // central does not say
+			continue // central does not say which
 		case now == known.Incarnation && heard.Sub(known.Heard) < heardEvery && heard.After(known.Heard):
 			continue
 		case now != known.Incarnation && !s.replay(ctx, known):
@@ -76,7 +73,7 @@ func (s *Site) replays(ctx context.Context, said <-chan memo) {
 		if err := s.note(m); err != nil {
 			s.log.ErrorContext(ctx, "central's incarnation not noted", slog.Any("error", err))
 			if now != known.Incarnation {
-				continue // asked again with the next poll
+				continue // the next poll asks again
 			}
 		}
 		known = m
@@ -86,13 +83,13 @@ func (s *Site) replays(ctx context.Context, said <-chan memo) {
 	}
 }
 
-// replay sends again what was delivered within the window: back from the last
-// time that central was known to have all, since a site may have been away for
-// long before it heard of the change. It reports false when ctx ends first.
+// replay sends again what was delivered within the window. The window ends at the last time that
+// central was known to have everything: the site may have been away long before it heard of the
+// change. It returns false when ctx ends first.
 func (s *Site) replay(ctx context.Context, known memo) bool {
 	since := s.since(known)
 	if known.Incarnation == "" {
-		s.log.InfoContext(ctx, "first met this central: sending again what it may lack", slog.Time("since", since))
+		s.log.InfoContext(ctx, "connected to this central for the first time: sending again what it may lack", slog.Time("since", since))
 	} else {
 		s.log.WarnContext(ctx, "central has another history: sending again what it may have lost",
 			slog.String("was", known.Incarnation), slog.Time("since", since))
@@ -110,15 +107,15 @@ func (s *Site) replay(ctx context.Context, known memo) bool {
 			return false
 		}
 		if after = p.Next; after == "" {
-			s.log.InfoContext(ctx, "central has all again", slog.Int("messages", sent))
+			s.log.InfoContext(ctx, "central has everything again", slog.Int("messages", sent))
 			return true
 		}
 	}
 }
 
-// since is from when on messages are sent again. Ages leave out what the store's
-// clock counts and nobody saw pass: rather too much is sent than too little. So is
-// all that is left where nobody knows when central was last heard.
+// since returns the time from which messages are sent again. An age counts no time that only the
+// store's clock has counted, so rather too much is sent than too little. If it is unknown when
+// central was last heard, everything that is left is sent.
 func (s *Site) since(known memo) time.Time {
 	ago, believed := known.ago()
 	switch {
@@ -134,7 +131,7 @@ func (s *Site) since(known memo) time.Time {
 	return since
 }
 
-// nextPage reads one page of what was delivered, however often it has to try.
+// nextPage reads one page of delivered messages, and tries until it succeeds.
 func (s *Site) nextPage(ctx context.Context, after string) (holdfast.Page, bool) {
 	for wait := leastWait; ; wait = min(2*wait, mostWait) {
 		p, err := s.conf.Outbox.List(ctx, holdfast.Query{
@@ -152,8 +149,8 @@ func (s *Site) nextPage(ctx context.Context, after string) (holdfast.Page, bool)
 	}
 }
 
-// again sends the messages of a page that belong to the window, in batches of
-// bounded size. Between two of them live messages have room.
+// again sends the messages of a page that belong to the window, in batches of bounded size. Live
+// messages can go between two batches.
 func (s *Site) again(ctx context.Context, records []holdfast.Record, since time.Time) (sent int, ok bool) {
 	var batch []holdfast.Message
 	size := 0
@@ -169,7 +166,7 @@ func (s *Site) again(ctx context.Context, records []holdfast.Record, since time.
 		}
 		r, err := s.get(ctx, records[i].Message.ID)
 		switch {
-		case errors.Is(err, holdfast.ErrNotFound): // its retention has ended meanwhile
+		case errors.Is(err, holdfast.ErrNotFound): // its retention has ended in the meantime
 			continue
 		case ctx.Err() != nil:
 			return sent, false
@@ -186,9 +183,8 @@ func (s *Site) again(ctx context.Context, records []holdfast.Record, since time.
 	return sent, flush()
 }
 
-// get reads a message that is sent again. A store that is in trouble for a
-// moment must not leave a hole in what central gets back; one message that can
-// never be read must not hold up the others.
+// get reads a message that is sent again. A store that is briefly unavailable must not leave a gap
+// in what central gets back. A message that can never be read must not hold up the others.
 func (s *Site) get(ctx context.Context, id holdfast.ID) (r holdfast.Record, err error) {
 	const tries = 8 // about two minutes
 	for n, wait := 1, leastWait; ; n, wait = n+1, min(2*wait, mostWait) {
@@ -199,8 +195,7 @@ func (s *Site) get(ctx context.Context, id holdfast.ID) (r holdfast.Record, err 
 	}
 }
 
-// push sends a batch until central has all of it, or has said that it takes
-// none of the rest.
+// push sends a batch until central has all of it, or has refused the rest.
 func (s *Site) push(ctx context.Context, batch []holdfast.Message) bool {
 	largest := 0
 	for i := range batch {
@@ -214,7 +209,7 @@ func (s *Site) push(ctx context.Context, batch []holdfast.Message) bool {
 			switch f := holdfast.AsFailure(r.Err); {
 			case r.Err == nil:
 			case f.Outcome == holdfast.Permanent:
-				s.log.ErrorContext(ctx, "replay: central does not take a message that it had taken", slog.String("message_id", string(batch[i].ID)), slog.Any("error", r.Err))
+				s.log.ErrorContext(ctx, "replay: central refuses a message that it had accepted", slog.String("message_id", string(batch[i].ID)), slog.Any("error", r.Err))
 			default:
 				left, worst = append(left, batch[i]), f
 			}

@@ -13,25 +13,23 @@ import (
 )
 
 const (
-	// leastWait and mostWait bound the wait before the next try after one that
-	// failed.
+	// leastWait and mostWait bound the wait after a failed try.
 	leastWait = time.Second
 	mostWait  = 30 * time.Second
-	// answerWait is what an answer may take beyond the time that central may wait.
+	// answerWait is how long an answer may take beyond the time that central may wait.
 	answerWait = 15 * time.Second
 	// stallAfter is how long messages may be due while none gets through.
 	stallAfter = time.Minute
 	lookEvery  = 10 * time.Second
 	// askedWait bounds one command.
 	askedWait = 10 * time.Second
-	// pollEvery is the least time from one poll to the next, however fast central
-	// answers.
+	// pollEvery is the shortest time between two polls, however fast central answers.
 	pollEvery = 100 * time.Millisecond
 )
 
-// Run keeps the link up until ctx ends: it polls for commands and answers them,
-// replays when central has lost something, and tears down what gets nowhere.
-// Nothing that fails ends it. It runs once at a time.
+// Run keeps the link up until ctx ends. It polls for commands and answers them, replays when
+// central has lost messages, and tears down connections that make no progress. No failure ends it.
+// It must not run twice at the same time.
 func (s *Site) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	replays := make(chan memo, 1)
@@ -45,7 +43,7 @@ func (s *Site) Run(ctx context.Context) error {
 // polls is the loop of the long poll.
 func (s *Site) polls(ctx context.Context, replays chan<- memo) {
 	wait := leastWait
-	now := true // the first poll is answered at once: it only says hello
+	now := true // central answers the first poll at once: it only reports that the site is there
 	for ctx.Err() == nil {
 		began := time.Now()
 		out, err := s.poll(ctx, now)
@@ -57,7 +55,7 @@ func (s *Site) polls(ctx context.Context, replays chan<- memo) {
 			s.connected(out.Incarnation)
 			select {
 			case replays <- memo{out.Incarnation, began}:
-			default: // it has the one of before to work off
+			default: // replays has not yet taken the previous one
 			}
 			err = s.runCommands(ctx, out.Commands)
 		}
@@ -65,10 +63,10 @@ func (s *Site) polls(ctx context.Context, replays chan<- memo) {
 		case err != nil:
 			s.lost(err)
 		case out.Replaced, !now && len(out.Commands) == 0 && time.Since(began) < leastWait:
-			// Another node of this site polls too, or central does not wait: come
-			// again later, not at once.
+			// Another node of this site polls too, or central does not wait: poll again after a
+			// pause.
 		default:
-			if !now { // a whole poll went well
+			if !now { // central held the poll as long as it should
 				wait = leastWait
 			}
 			now = false
@@ -80,7 +78,7 @@ func (s *Site) polls(ctx context.Context, replays chan<- memo) {
 		now = true
 		wait = next(wait)
 		if _, missing := s.identity.read(); missing != nil {
-			wait = leastWait // nobody is asked: the site notices when it is enrolled
+			wait = leastWait // nothing is sent, so the site can look again soon for its enrolment
 		}
 		if !rest(ctx, max(wait, holdfast.AsFailure(err).RetryAfter)) {
 			return
@@ -88,16 +86,16 @@ func (s *Site) polls(ctx context.Context, replays chan<- memo) {
 	}
 }
 
-// next is the wait after one of so long: drawn anew each time (decorrelated
-// jitter), so that sites which lost central together do not come back together.
+// next draws the wait that follows a wait of the given length, with decorrelated jitter. So sites
+// that lost central together do not come back together.
 func next(wait time.Duration) time.Duration { return min(mostWait, between(leastWait, 3*wait)) }
 
-// between draws a wait.
+// between draws a random wait.
 func between(least, most time.Duration) time.Duration {
 	return least + rand.N(max(most-least, 1)) //nolint:gosec // spread, no secret
 }
 
-// rest waits, and reports false when ctx ends first.
+// rest waits. It returns false if ctx ends first.
 func rest(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -119,7 +117,7 @@ func (s *Site) poll(ctx context.Context, now bool) (polled, error) {
 	return out, err
 }
 
-// ask makes one request of the link's own.
+// ask makes one request to a path of the link.
 func (s *Site) ask(ctx context.Context, path string, most time.Duration, in, out any) error {
 	client, err := s.connect()
 	if err != nil {
@@ -132,12 +130,12 @@ func (s *Site) ask(ctx context.Context, path string, most time.Duration, in, out
 	return client.Ask(ctx, path, in, out)
 }
 
-// health is what central is told with each poll.
+// health returns what the site reports to central with each poll.
 func (s *Site) health(ctx context.Context) Health {
 	n := s.conf.Outbox.Counts()
 	h := Health{Version: s.conf.Version, Depth: n.Pending, Parked: n.Parked}
 	if s.conf.Overdue != nil {
-		if due, err := s.conf.Overdue(ctx); err == nil { // else it is not known
+		if due, err := s.conf.Overdue(ctx); err == nil { // on an error it is unknown
 			for _, d := range due {
 				h.Oldest = max(h.Oldest, d)
 			}
@@ -160,7 +158,7 @@ func (s *Site) connected(incarnation string) {
 	s.status.Incarnation = incarnation
 }
 
-// lost notes that it has not, and logs that once.
+// lost notes that central has not answered, and logs that once.
 func (s *Site) lost(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,9 +169,9 @@ func (s *Site) lost(err error) {
 	s.status.Problem = shown.Line(err.Error(), 500)
 }
 
-// watch looks whether messages get through.
+// watch checks whether messages get through.
 func (s *Site) watch(ctx context.Context) {
-	var torn time.Time // when the link was torn down last
+	var torn time.Time // when the link was last torn down
 	for rest(ctx, lookEvery) {
 		due, known := s.isDue(ctx)
 		s.mu.Lock()
@@ -197,7 +195,7 @@ func (s *Site) watch(ctx context.Context) {
 	}
 }
 
-// isDue says whether messages wait for central that could be on their way.
+// isDue reports whether messages for central wait that could be under way.
 func (s *Site) isDue(ctx context.Context) (due, known bool) {
 	if s.conf.Overdue == nil {
 		return s.conf.Outbox.Counts().Lanes[s.conf.Lane].Pending > 0, true

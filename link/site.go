@@ -16,101 +16,98 @@ import (
 )
 
 const (
-	// Lane is the destination of what goes to central, unless a SiteConfig says
-	// otherwise.
+	// Lane is the default destination of what goes to central; see SiteConfig.Lane.
 	Lane = "central"
-	// AtOnce is how many requests of that lane are worth having in flight: a
-	// Route's Limit. Central lets in a few more.
+	// AtOnce is how many concurrent requests of that lane are useful: the Limit of its Route.
+	// Central admits a few more.
 	AtOnce = 4
-	// requestTimeout is of a request with messages.
+	// requestTimeout limits a request with messages.
 	requestTimeout = 30 * time.Second
-	// mostRetryAfter is how long central, or a proxy before it, may put off a site:
-	// alarms wait behind it.
+	// mostRetryAfter is the longest that central, or a proxy before it, can put off a site: alarms
+	// wait behind it.
 	mostRetryAfter = 5 * time.Minute
-	// Window is how far back central may have lost what it had taken when it was
-	// heard last: that is sent again, out of what a site's store still has.
+	// Window is how far back, from the last time that central was heard, central may have lost
+	// messages that it had taken. The site sends these again, as far as its store still has them.
 	Window = 24 * time.Hour
 )
 
-// SiteConfig says where central is and what it may ask. URL, File and Outbox are
-// needed.
+// SiteConfig says where central is and what it may ask. URL, File and Outbox are required.
 type SiteConfig struct {
 	URL     string // of central: https://, or http:// on the loopback
-	File    string // the credential, as Enroll wrote it; it may be replaced at any time
-	State   string // file that remembers central's incarnation; zero: File with .central behind it
+	File    string // the credential file that Enroll wrote; it may be replaced at any time
+	State   string // file that remembers central's incarnation; empty: File plus ".central"
 	Outbox  holdfast.Outbox
 	Lane    string        // destination of what is forwarded; zero: Lane
-	Window  time.Duration // of what is sent again; zero: Window
+	Window  time.Duration // how far back messages are sent again; zero: Window
 	Version string        // of the program
-	// Timeout is of one request with messages, as ClientConfig has it; zero: 30 s.
-	// A Route's Timeout must be longer: RouteTimeout.
+	// Timeout limits one request with messages, as ClientConfig.Timeout does. Zero: 30 s. The
+	// Timeout of the Route must be longer; see RouteTimeout.
 	Timeout time.Duration
 	TLS     Files
-	// Category is that of a destination of this site, for central to show; empty:
-	// it has none. It is called concurrently. Nil: nobody knows.
+	// Category returns the category of a destination of this site, for central to show. Empty: it
+	// has none. It is called concurrently. Nil: categories are unknown.
 	Category func(destination string) holdfast.Category
-	// Overdue tells for how long the oldest message of each destination has been
-	// due; stores have it. Nil: nobody knows.
+	// Overdue returns, by destination, how long the oldest message has been due; stores implement
+	// it. Nil: unknown.
 	Overdue func(ctx context.Context) (map[string]time.Duration, error)
-	// Heard is told what central's clock shows. It must not block for long. Nil:
-	// nobody is.
+	// Heard is called with the time that central's clock shows. It must not block for long. May be
+	// nil.
 	Heard func(at time.Time)
-	// Dial opens connections in another way.
+	// Dial opens connections. Nil: the default dialer.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Logger *slog.Logger // nil: silent
 }
 
-// Site is the end of the link at a site. It is the deliverer of the lane, with
-// or without Run, which keeps the link up beside it: commands, replay, stall
-// detection. Its methods may be called concurrently.
+// Site is the site's end of the link. It is the Deliverer of the lane. Run keeps the link up beside
+// it: commands, replay and stall detection. Delivery works without Run. Its methods may be called
+// concurrently.
 type Site struct {
 	conf      SiteConfig
 	log       *slog.Logger
 	identity  identityFile
-	questions chan struct{} // places for questions to central
+	questions chan struct{} // limits concurrent questions to central
 
 	mu       sync.Mutex
-	client   *transport.Client // nil: none could be made yet
-	stamp    string            // of the files of TLS that it was made with
+	client   *transport.Client // nil: not made yet
+	stamp    string            // of the TLS files with which client was made
 	looked   time.Time
 	flights  map[*flight]struct{}
 	status   Status
-	progress time.Time // the last time that central has taken a message, or none was due
+	progress time.Time // when central last took a message, or no message was due
 	began    time.Time
-	known    memo        // the incarnation that has all, as it is on disk
+	known    memo        // the incarnation that has everything, as on disk
 	done     answerCache // answers to commands
 }
 
-// RouteTimeout is the Timeout of a Route to central for messages of up to so
-// many bytes: the link ends its requests itself, and gives those more time that
-// a slow line carries slowly.
+// RouteTimeout returns the Timeout of a Route to central for messages of up to payload bytes. The
+// link ends its requests itself, and gives more time to those that a slow line carries slowly.
 func RouteTimeout(request time.Duration, payload int) time.Duration {
 	return transport.Patience(request, max(payload, batchBytes)+wire.Overhead)
 }
 
-// Status is how the link of a site fares.
+// Status is the state of a site's link.
 type Status struct {
 	Site        string // empty: not enrolled
 	Connected   bool
-	Since       time.Time // it is connected, or is not; zero: since the start
-	Problem     string    // the last error, while it is not connected
-	Incarnation string    // central's, as it said last
-	Replaying   bool      // central lost something, and gets it again
-	Replayed    int64     // messages that were sent again since the start
-	Stalled     time.Time // since when messages are due and none got through; zero: they do
+	Since       time.Time // when it connected or disconnected; zero: at the start
+	Problem     string    // the last error while disconnected
+	Incarnation string    // central's, as last reported
+	Replaying   bool      // central has lost messages and gets them again
+	Replayed    int64     // messages sent again since the start
+	Stalled     time.Time // since when messages are due and none gets through; zero: they do
 }
 
 var _ holdfast.BatchDeliverer = (*Site)(nil)
 
-// NewSite checks the settings, all at once, and connects to nothing. A site that
-// is not enrolled yet is no error: its lane is held until it is.
+// NewSite checks all settings and returns all faults at once. It does not connect. A site that is
+// not enrolled is no error: its lane is held until it is.
 func NewSite(conf SiteConfig) (*Site, error) {
 	var faults []error
 	if conf.Outbox == nil {
-		faults = append(faults, errors.New("outbox: there is none"))
+		faults = append(faults, errors.New("outbox: must be set"))
 	}
 	if conf.File == "" {
-		faults = append(faults, errors.New("file: name that of the credential"))
+		faults = append(faults, errors.New("file: must name the credential's file"))
 	}
 	if conf.Window < 0 {
 		faults = append(faults, errors.New("window: must not be negative"))
@@ -137,7 +134,7 @@ func NewSite(conf SiteConfig) (*Site, error) {
 	return s, nil
 }
 
-// Status tells how the link fares.
+// Status returns the state of the link.
 func (s *Site) Status() Status {
 	id, err := s.identity.read()
 	s.mu.Lock()
@@ -151,17 +148,17 @@ func (s *Site) Status() Status {
 	return out
 }
 
-// Held is for a Sweeper: how long what was forwarded is to be kept. What was
-// forwarded within the window before central was last known to have all is not
-// purged until it is known again, however long central is away, so it can be
-// sent again. What that takes grows no further while nothing is forwarded. While
-// the clock shows a time before that, nothing is purged.
+// Held tells a Sweeper how long to keep forwarded messages. The window counts back from the last
+// time that central was known to have everything. Messages within it are kept until central is
+// known to have everything again, however long it is away, so that they can be sent again. While
+// nothing is forwarded, the kept messages do not grow. While the clock shows an earlier time than
+// that last one, nothing is purged.
 func (s *Site) Held() map[string]time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.known
 	if known.Heard.IsZero() {
-		known.Heard = s.began // what it knew is lost: what it sends again counts back from the first contact
+		known.Heard = s.began // the memo is lost; a replay counts back from the first contact
 	}
 	ago, believed := known.ago()
 	if !believed {
@@ -179,8 +176,8 @@ func (s *Site) Close() {
 	}
 }
 
-// connect returns the client of the TLS files as they are. One that cannot be
-// made leaves the former in use.
+// connect returns a client for the current TLS files. If it cannot make one, the previous client
+// stays in use.
 func (s *Site) connect() (*transport.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

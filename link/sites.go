@@ -14,19 +14,19 @@ import (
 // SiteInfo is a site as an operator at central sees it.
 type SiteInfo struct {
 	sites.Info
-	Connected bool   // it polls here, now
-	Health    Health // what it said last; zero: nothing since this node started
+	Connected bool   // it polls this node now
+	Health    Health // as last reported; zero: nothing since this node started
 }
 
-// Add makes a site and returns its enrolment token, this once. A name that is
-// taken is holdfast.ErrConflict.
+// Add makes a site and returns its enrolment token, which is shown only this once. The error is
+// holdfast.ErrConflict if the name is taken.
 func (c *Central) Add(ctx context.Context, name string, actor string) (token string, err error) {
 	if err := CheckName(name); err != nil {
 		return "", fmt.Errorf("add site: %w: %w", holdfast.ErrInvalid, err)
 	}
 	if name == c.conf.Own {
 		return "", fmt.Errorf("add site: %w: %w", holdfast.ErrInvalid, &holdfast.FieldError{
-			Field: "name", Value: name, Problem: "is that of this node, whose own messages bear it; take another",
+			Field: "name", Value: name, Problem: "is the name of this node's own messages; choose another",
 		})
 	}
 	token = bearer.New(tokenPrefix)
@@ -37,9 +37,10 @@ func (c *Central) Add(ctx context.Context, name string, actor string) (token str
 	return token, nil
 }
 
-// Rotate returns a new enrolment token for a site, this once. The site goes on
-// with its credential until it enrolls again, and for sites.OverlapFor after; with now
-// it is out until it enrolls again, as is whoever has stolen the credential.
+// Rotate returns a new enrolment token for a site, which is shown only this once. The site's
+// credential stays good until the site enrolls again, and for sites.OverlapFor after that. With now
+// the credential ends at once: the site is shut out until it enrolls again, and so is a thief of
+// the credential.
 func (c *Central) Rotate(ctx context.Context, name string, now bool, actor string) (token string, err error) {
 	token = bearer.New(tokenPrefix)
 	if err := c.conf.Store.RotateSite(ctx, name, bearer.Hash(token), now, actor); err != nil {
@@ -52,7 +53,7 @@ func (c *Central) Rotate(ctx context.Context, name string, now bool, actor strin
 	return token, nil
 }
 
-// Revoke shuts a site out, at once. What waits there waits on.
+// Revoke shuts a site out at once. Messages that wait there keep waiting.
 func (c *Central) Revoke(ctx context.Context, name string, actor string) error {
 	if err := c.conf.Store.RevokeSite(ctx, name, actor); err != nil {
 		return fmt.Errorf("revoke site %s: %w", clip(name), err)
@@ -75,7 +76,7 @@ func (c *Central) Sites(ctx context.Context) ([]SiteInfo, error) {
 	return list, nil
 }
 
-// present adds what this node knows.
+// present adds what this node knows about the site.
 func (c *Central) present(info sites.Info) SiteInfo {
 	c.mu.Lock()
 	b, ok := c.boxes[info.Name]
@@ -94,7 +95,7 @@ func (c *Central) present(info sites.Info) SiteInfo {
 	return s
 }
 
-// info finds a site that may be asked.
+// info returns a site that can be asked.
 func (c *Central) info(ctx context.Context, name string) (sites.Info, error) {
 	all, err := c.conf.Store.Sites(ctx)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 
 const (
 	maxStanding = 4 << 10 // bytes of a question
-	// standingWait bounds a question of a site's program, which waits for it.
+	// standingWait limits a question; a program of the site waits for its answer.
 	standingWait = 10 * time.Second
-	// questionsAtOnce is how many of them a site asks at one time; the others wait
-	// here. What it forwards has connections of its own.
+	// questionsAtOnce is how many questions a site asks at one time. Others wait at the site.
+	// Forwarding has its own connections.
 	questionsAtOnce = 4
 )
 
-// question asks how a notification of the site stands.
+// question asks for the standing of a notification of the site.
 type question struct {
 	ID holdfast.ID `json:"id"`
 }
 
-// standing is the answer.
+// standing is the answer to a question.
 type standing struct {
 	Known     bool          `json:"known"`
 	Status    notify.Status `json:"status,omitempty"`
@@ -37,9 +37,9 @@ type standing struct {
 	Delivered time.Time     `json:"delivered,omitzero"`
 }
 
-// Standing asks central how a notification stands that this site has forwarded
-// (NO-04). ErrNotFound: central does not know it, or not as this site's. Any
-// other error means that central could not be asked.
+// Standing asks central how a notification stands that this site has forwarded (NO-04). ErrNotFound
+// means that central does not know it as this site's. Any other error means that central could not
+// be asked.
 func (s *Site) Standing(ctx context.Context, id holdfast.ID) (notify.Standing, error) {
 	var is standing
 	ctx, cancel := context.WithTimeout(ctx, standingWait)
@@ -61,8 +61,7 @@ func (s *Site) Standing(ctx context.Context, id holdfast.ID) (notify.Standing, e
 	}, nil
 }
 
-// serveStanding answers about the site's own notifications: what another has
-// sent, it need not know of.
+// serveStanding answers about the site's own notifications only.
 func (c *Central) serveStanding(w http.ResponseWriter, r *http.Request, site string) {
 	var in question
 	if !read(w, r, maxStanding, &in) {

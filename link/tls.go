@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
-// Files are those of TLS at one end, in PEM form; empty: none. They may be
-// replaced at any time: what connects after that uses the new ones.
+// Files names the TLS files of one end, in PEM form. Empty: no file. They may be replaced at any
+// time; new connections use the new files.
 type Files struct {
-	CA        string // whom to trust: beside the system's roots at a site, for client certificates at central
+	CA        string // authorities to trust: at a site beside the system's, at central for client certificates
 	Cert, Key string // of this end
 }
 
-// stamp tells whether any of them has changed.
+// stamp changes when any of the files has changed.
 func (f Files) stamp() string {
 	var all strings.Builder
 	for _, name := range []string{f.CA, f.Cert, f.Key} {
@@ -32,7 +32,7 @@ func (f Files) stamp() string {
 	return all.String()
 }
 
-// pair loads the certificate, if there is one.
+// pair loads the certificate if one is named.
 func (f Files) pair() ([]tls.Certificate, error) {
 	if f.Cert == "" && f.Key == "" {
 		return nil, nil
@@ -52,7 +52,7 @@ func (f Files) addTo(pool *x509.CertPool) error {
 	return nil
 }
 
-// client is the configuration of a site as of now; nil if no file is named.
+// client returns the current TLS configuration of a site, or nil if no file is named.
 func (f Files) client() (*tls.Config, error) {
 	if f == (Files{}) {
 		return nil, nil //nolint:nilnil // the defaults are meant
@@ -64,7 +64,7 @@ func (f Files) client() (*tls.Config, error) {
 	}
 	if f.CA != "" {
 		if conf.RootCAs, err = x509.SystemCertPool(); err != nil {
-			conf.RootCAs = x509.NewCertPool() // the system has none: the file's are all
+			conf.RootCAs = x509.NewCertPool() // the system has no roots; trust only the file's
 		}
 		if err := f.addTo(conf.RootCAs); err != nil {
 			return nil, err
@@ -73,13 +73,13 @@ func (f Files) client() (*tls.Config, error) {
 	return conf, nil
 }
 
-// reloadEvery is how soon a file that was replaced counts.
+// reloadEvery is how soon a replaced file takes effect.
 const reloadEvery = time.Second
 
-// ServerTLS is a listener's configuration from files that may be replaced while
-// it listens. With a CA it asks who connects for a certificate and verifies one
-// that is given; CentralConfig.ClientCerts makes that a condition of the link.
-// A replacement that cannot be read changes nothing, and failed hears of it.
+// ServerTLS returns a listener's configuration whose files may be replaced while it listens. With a
+// CA it requests a client certificate and verifies it if one is given; CentralConfig.ClientCerts
+// makes one mandatory for the link. If a replacement cannot be read, nothing changes and failed is
+// called.
 func ServerTLS(f Files, failed func(error)) (*tls.Config, error) {
 	if f.Cert == "" {
 		return nil, errors.New("server certificate: none is named")
@@ -137,7 +137,7 @@ func (r *reloading) current() *tls.Config {
 		if r.failed != nil {
 			r.failed(fmt.Errorf("certificates not reloaded: %w", err))
 		}
-		return r.now // perhaps only one of them is written yet: looked at again
+		return r.now // perhaps only one of the files is written yet; the next look decides
 	}
 	r.now, r.stamp = conf, stamp
 	return r.now

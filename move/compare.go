@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// compare reads both stores, row by row, and looks whether each row is the
-// same, and the target's counters what there is.
+// compare reads both stores and checks that each row is the same, and that the target's counters
+// are correct.
 func (c *copying) compare(ctx context.Context) (r Report, err error) {
 	r.States = map[string]int64{}
 	counts := holdfast.Counts{Lanes: map[string]holdfast.LaneCounts{}}
@@ -33,7 +33,7 @@ func (c *copying) compare(ctx context.Context) (r Report, err error) {
 				return r, fmt.Errorf("compare %s, read target: %w", t.Name, err)
 			}
 			if err := differ(t, x, y); err != nil {
-				return r, fmt.Errorf("%w: %w; nothing was changed in the source: empty the target and begin again", ErrDiffers, err)
+				return r, fmt.Errorf("%w: %w; the source is unchanged: empty the target and begin again", ErrDiffers, err)
 			}
 			if x == nil {
 				break
@@ -82,7 +82,7 @@ func (c *copying) compareCounts(ctx context.Context, r *Report, want holdfast.Co
 	return nil
 }
 
-// count adds a row to what was found.
+// count counts a row that was found.
 func (r *Report) count(x rows.Row, n *holdfast.Counts) {
 	switch x := x.(type) {
 	case *rows.Message:
@@ -106,13 +106,13 @@ func (r *Report) count(x rows.Row, n *holdfast.Counts) {
 	}
 }
 
-// summed is a row, and its fields in canonical form.
+// summed is a row, with its fields in canonical form.
 type summed struct {
 	row    rows.Row
 	fields [][]byte
 }
 
-// differ says what differs between a row of the source and one of the target.
+// differ returns an error that says how a row of the source differs from that of the target.
 func differ(t *rows.Table, x, y *summed) error {
 	switch {
 	case x == nil && y == nil:
@@ -132,7 +132,7 @@ func differ(t *rows.Table, x, y *summed) error {
 	return nil
 }
 
-// reading reads the rows of one table, a page at a time, and sums them up.
+// reading reads the rows of one table, a page at a time, and adds them to a digest.
 type reading struct {
 	store Exporter
 	next  rows.Range
@@ -157,7 +157,7 @@ func (r *reading) row(ctx context.Context) (*summed, error) {
 	for _, f := range t.Fields(x.row) {
 		b := canonical(f)
 		x.fields = append(x.fields, b)
-		// Each with its length, so that no boundary can move.
+		// Each field with its length, so that no boundary can move.
 		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
 		_, _ = r.sum.Write(n[:]) // never fails
 		_, _ = r.sum.Write(b)

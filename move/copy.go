@@ -14,29 +14,28 @@ import (
 // Options of Copy.
 type Options struct {
 	From, To string       // the two stores, for people
-	Watch    func(Status) // called after each page; nil: nobody
+	Watch    func(Status) // called after each page; may be nil
 }
 
-// Status is how far a copy is.
+// Status is the progress of a copy, for people.
 type Status struct {
 	Phase string // what is copied, or "compare"
 	Done  int64  // rows
 	All   int64
 }
 
-// Report is what a copy has done.
+// Report is the result of a copy.
 type Report struct {
 	Totals
 
-	Resumed bool             `json:"resumed"` // an earlier one had begun it
+	Resumed bool             `json:"resumed"` // an earlier run had begun it
 	States  map[string]int64 `json:"states"`  // messages by state
-	Digest  string           `json:"digest"`  // of everything, the same on both sides
+	Digest  string           `json:"digest"`  // of everything; the same on both sides
 }
 
-// Copy moves everything from one store into an empty one, or goes on with a
-// copy that did not end; of one that did it tells again what it has done. At
-// the end both are compared row by row; then the
-// source is marked as moved, and the target can be used.
+// Copy moves everything from one store into an empty one, or continues a copy that was interrupted.
+// If the copy had ended already, it returns its report again. At the end it compares both stores
+// row by row, marks the source as moved, and releases the target for use.
 func Copy(ctx context.Context, from Source, to Importer, o Options) (r Report, err error) {
 	if o.Watch == nil {
 		o.Watch = func(Status) {}
@@ -62,8 +61,8 @@ func Copy(ctx context.Context, from Source, to Importer, o Options) (r Report, e
 	return r, c.end(ctx)
 }
 
-// compared is what a comparison has found, of this run or of one that was cut
-// off behind it: what comes then changes the target.
+// compared returns the report of a comparison, of this run or of an earlier one that was
+// interrupted after it. The steps after the comparison change the target.
 func (c *copying) compared(ctx context.Context) (Report, error) {
 	if r := c.progress.Compared; r != nil {
 		if r.Messages != c.totals.Messages || r.Events != c.totals.Events || r.Inbox != c.totals.Inbox || r.Notifications != c.totals.Notifications {
@@ -90,7 +89,7 @@ type copying struct {
 	resumed  bool
 }
 
-// begin finds out whether there is anything in the way, and where to go on.
+// begin checks that nothing prevents the copy, and finds where to continue.
 func (c *copying) begin(ctx context.Context) (err error) {
 	if c.origin, err = c.from.Origin(ctx); err != nil {
 		return err
@@ -144,7 +143,7 @@ func (c *copying) resume(p *Progress) error {
 	case p.Store != c.origin.Store:
 		return fmt.Errorf("%w: it was copied from %s", ErrNotEmpty, p.From)
 	case p.Done && p.Compared != nil && c.origin.Moved != nil && c.origin.Moved.Store == c.target.Store:
-		return nil // to come to the end twice is to come to the end
+		return nil // ending twice is the same as ending once
 	case p.Done:
 		return fmt.Errorf("%w: this copy has ended; nothing is left to do", ErrNotEmpty)
 	case p.Table == "":
@@ -157,17 +156,17 @@ func (c *copying) resume(p *Progress) error {
 	return nil
 }
 
-// left are the tables that are not copied yet.
+// left returns the tables that are not copied yet.
 func (c *copying) left() []*rows.Table {
 	all := rows.Tables()
 	i := slices.IndexFunc(all, func(t *rows.Table) bool { return t.Name == c.progress.Table })
 	if i < 0 {
-		return nil // the comparison goes on
+		return nil // the comparison continues
 	}
 	return all[i:]
 }
 
-// comparing is the phase behind all tables.
+// comparing is the phase after all tables.
 const comparing = "compare"
 
 func (c *copying) table(ctx context.Context, t *rows.Table) error {
@@ -205,7 +204,7 @@ func after(t *rows.Table) string {
 	return comparing
 }
 
-// holds names what is in a store, messages before all; empty: nothing is.
+// holds names what a store contains, messages first. Empty: nothing.
 func holds(ctx context.Context, e Exporter) (string, error) {
 	for _, t := range append([]*rows.Table{rows.Of((*rows.Message)(nil))}, rows.Tables()...) {
 		_, what := words(t)
@@ -220,8 +219,7 @@ func holds(ctx context.Context, e Exporter) (string, error) {
 	return "", nil
 }
 
-// end marks the source before the target is let go: at no moment can nodes
-// open both.
+// end marks the source before it releases the target: at no moment can nodes open both.
 func (c *copying) end(ctx context.Context) error {
 	if err := c.to.Place(ctx); err != nil {
 		return fmt.Errorf("place ordering keys: %w", err)
@@ -241,12 +239,12 @@ func (c *copying) end(ctx context.Context) error {
 	}
 	c.progress.Done, c.progress.Ended = true, there.Use
 	if err := c.to.End(ctx, c.progress); err != nil {
-		return errors.Join(fmt.Errorf("let the target go: %w", err), errors.New("the source is marked as moved already; run the same command again"))
+		return errors.Join(fmt.Errorf("release the target: %w", err), errors.New("the source is marked as moved already; run the same command again"))
 	}
 	return nil
 }
 
-// unchanged looks whether something came into the source that is not copied.
+// unchanged returns an error if the source has gained something that is not copied.
 func (c *copying) unchanged(ctx context.Context) error {
 	o, err := c.from.Origin(ctx)
 	if err != nil {
@@ -259,20 +257,20 @@ func (c *copying) unchanged(ctx context.Context) error {
 	return err
 }
 
-// refusal says what became of the store, and the way out.
+// refusal says where the store was moved, and what to do.
 func (m *Moved) refusal() error {
 	return fmt.Errorf("%w to %s at %s: use that one; if it was never used or is lost, holdfast copy --undo lets nodes use this one again", ErrMoved, m.To, m.At)
 }
 
 func (p *Progress) refusal() error {
 	if p.Table == "" {
-		return fmt.Errorf("%w: it comes from %s, and another release has begun it; remove this store and begin anew", ErrUnfinished, p.From)
+		return fmt.Errorf("%w: it comes from %s, and another release has begun it; remove this store and start over", ErrUnfinished, p.From)
 	}
-	return fmt.Errorf("%w: it comes from %s; run the same holdfast copy again, which goes on with it, or remove this store and begin anew", ErrUnfinished, p.From)
+	return fmt.Errorf("%w: it comes from %s; run the same holdfast copy again to continue it, or remove this store and start over", ErrUnfinished, p.From)
 }
 
-// Refusal is why no node opens a store with these marks, as Mark and Write
-// have left them; empty: there is none. Nil: there is nothing against it.
+// Refusal returns why no node may open a store with these marks, as Mark and Write have stored
+// them; an empty string is no mark. It returns nil if a node may open it.
 func Refusal(moved, copied string) error {
 	o, err := OriginOf("", "", moved, copied)
 	switch {
@@ -286,7 +284,7 @@ func Refusal(moved, copied string) error {
 	return nil
 }
 
-// OriginOf is which store it is, with its marks as Mark and Write have left them.
+// OriginOf returns the Origin of a store, with its marks as Mark and Write have stored them.
 func OriginOf(store, use, moved, copied string) (o Origin, err error) {
 	o.Store, o.Use = store, use
 	if o.Moved, err = parse[Moved](moved, "mark of a move"); err == nil {
@@ -295,7 +293,7 @@ func OriginOf(store, use, moved, copied string) (o Origin, err error) {
 	return o, err
 }
 
-// parse reads what Text has made; nil: it is empty.
+// parse reads what Text has made. It returns nil for an empty text.
 func parse[T Moved | Progress](text, what string) (*T, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // said above
@@ -307,7 +305,7 @@ func parse[T Moved | Progress](text, what string) (*T, error) {
 	return v, nil
 }
 
-// Text is how a mark or a progress is kept.
+// Text returns the form in which a mark or a progress is stored.
 func Text[T Moved | Progress](v T) (string, error) {
 	b, err := json.Marshal(v)
 	return string(b), err

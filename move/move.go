@@ -10,88 +10,88 @@ import (
 
 // Errors of Copy, and of opening a store that a copy has touched.
 var (
-	// ErrMoved says that everything in the store was moved elsewhere.
+	// ErrMoved means that everything in the store was moved elsewhere.
 	ErrMoved = errors.New("this store was moved")
-	// ErrUnfinished says that a copy into the store has not ended.
+	// ErrUnfinished means that a copy into the store has not ended.
 	ErrUnfinished = errors.New("a copy into this store has not ended")
-	// ErrNotEmpty says that the target holds something already.
+	// ErrNotEmpty means that the target already contains something.
 	ErrNotEmpty = errors.New("the target is not empty")
-	// ErrChanged says that the source was used since the copy began.
+	// ErrChanged means that the source was used since the copy began.
 	ErrChanged = errors.New("the source was used since the copy began")
-	// ErrUsed says that nodes have used the target since the copy ended.
+	// ErrUsed means that nodes have used the target since the copy ended.
 	ErrUsed = errors.New("the target was used since the copy ended")
-	// ErrElsewhere says that the source was not moved to this target.
+	// ErrElsewhere means that the source was not moved to this target.
 	ErrElsewhere = errors.New("the source was not moved to this store")
-	// ErrSame says that source and target are one store.
+	// ErrSame means that source and target are the same store.
 	ErrSame = errors.New("source and target are the same store")
-	// ErrInUse says that a node uses the store.
+	// ErrInUse means that a node uses the store.
 	ErrInUse = errors.New("a node uses this store")
-	// ErrSchema says that a store has the tables of another release.
+	// ErrSchema means that a store has the tables of another release.
 	ErrSchema = errors.New("tables of another release")
-	// ErrDiffers says that the target is not what the source is.
-	ErrDiffers = errors.New("the copy is not what the source is")
-	// ErrContent says that a message cannot be copied as it is.
+	// ErrDiffers means that the target differs from the source.
+	ErrDiffers = errors.New("the copy differs from the source")
+	// ErrContent means that a message cannot be copied without change.
 	ErrContent = errors.New("a message cannot be copied")
 )
 
-// Exporter reads a store that nobody uses.
+// Exporter reads a store that no node uses.
 type Exporter interface {
-	// Origin tells one store, and one time of its use, from another.
+	// Origin identifies the store, and its last use.
 	Origin(ctx context.Context) (Origin, error)
-	// Now is an instant of the store's clock.
+	// Now returns an instant of the store's clock.
 	Now(ctx context.Context) (int64, error)
 	Totals(ctx context.Context) (Totals, error)
-	// Read returns a page of a table. One without rows is behind the last.
+	// Read returns a page of a table. A page without rows means that there are no more.
 	Read(ctx context.Context, w rows.Range) ([]rows.Row, error)
 }
 
-// Source is a store that may be moved. Nothing but its mark is changed.
+// Source is a store that may be moved. Only its mark is changed.
 type Source interface {
 	Exporter
-	// Mark says that everything was moved; nodes refuse the store from then on.
+	// Mark records that everything was moved. From then on nodes refuse the store.
 	Mark(ctx context.Context, m Moved) error
-	// Unmark takes the mark away.
+	// Unmark removes the mark.
 	Unmark(ctx context.Context) error
 }
 
-// Importer fills a store that nobody uses, and reads it back.
+// Importer fills a store that no node uses, and reads it back.
 type Importer interface {
 	Exporter
-	// Begin notes a copy, and that new rows get numbers above those of the source.
+	// Begin records a copy. From then on new rows get numbers above those of the source.
 	Begin(ctx context.Context, p Progress, t Totals) error
-	// Write adds a page of one table and notes the progress, both or neither.
+	// Write adds a page of one table and records the progress, atomically.
 	Write(ctx context.Context, page []rows.Row, p Progress) error
-	// Place lets the next message of each ordering key go that has nobody on
-	// the way. It may be done again.
+	// Place makes the next message of each ordering key due if no other message of the key is under
+	// way. It may be repeated.
 	Place(ctx context.Context) error
-	// Counts are the counters that the store keeps.
+	// Counts returns the counters that the store keeps.
 	Counts(ctx context.Context) (holdfast.Counts, error)
-	// End notes that the copy has ended.
+	// End records that the copy has ended.
 	End(ctx context.Context, p Progress) error
 }
 
-// Limits of a page. The last row may go over the bytes.
+// Limits of a page. Its last row may exceed the bytes.
 const (
 	pageRows  = 1000
 	pageBytes = 4 << 20
 )
 
-// Origin is which store it is.
+// Origin identifies a store.
 type Origin struct {
-	Store string    // made once, by chance
-	Use   string    // another one whenever it was used meanwhile
-	Moved *Moved    // nil: it was not
-	Copy  *Progress // of the last copy into it; nil: there was none
+	Store string    // random, set when the store is made
+	Use   string    // changes whenever the store is used
+	Moved *Moved    // nil: not moved
+	Copy  *Progress // of the last copy into it; nil: none
 }
 
-// Moved is the mark of a store from which everything was moved.
+// Moved is the mark of a store that was moved.
 type Moved struct {
 	To    string `json:"to"`    // for people
 	Store string `json:"store"` // Origin.Store of the target
 	At    string `json:"at"`
 }
 
-// Totals is how much there is.
+// Totals says how much a store contains.
 type Totals struct {
 	Messages int64 `json:"messages"`
 	Events   int64 `json:"history"`
@@ -99,12 +99,12 @@ type Totals struct {
 
 	Notifications int64 `json:"notifications"`
 
-	LastMessage, LastEvent, LastInbox int64 `json:"-"` // the highest numbers; a notification's is a message's
+	LastMessage, LastEvent, LastInbox int64 `json:"-"` // highest numbers; a notification has the number of its message
 }
 
 func (t *Totals) all() int64 { return t.Messages + t.Events + t.Inbox + t.Notifications }
 
-// count adds rows of a table.
+// count adds n rows of a table.
 func (t *Totals) count(of *rows.Table, n int64) {
 	switch of.Name {
 	case "hf_message":
@@ -118,17 +118,17 @@ func (t *Totals) count(of *rows.Table, n int64) {
 	}
 }
 
-// Progress is how far a copy is, kept in the target.
+// Progress is the progress of a copy, kept in the target.
 type Progress struct {
 	From     string  `json:"from"`     // for people
 	Store    string  `json:"store"`    // Origin of the source
 	Use      string  `json:"use"`      //
-	Base     int64   `json:"base"`     // an instant of the source,
-	HereNow  int64   `json:"here_now"` // and the same moment here
-	Table    string  `json:"table"`    // empty: of before there were tables, which no copy goes on with
-	After    string  `json:"behind"`   // rows.Table.Place of the last row that was copied; empty: none was
+	Base     int64   `json:"base"`     // an instant of the source
+	HereNow  int64   `json:"here_now"` // the same moment in the target
+	Table    string  `json:"table"`    // empty: from a release without tables, which no copy can continue
+	After    string  `json:"behind"`   // rows.Table.Place of the last copied row; empty: none
 	Copied   Totals  `json:"copied"`
-	Compared *Report `json:"compared,omitempty"` // and found alike
+	Compared *Report `json:"compared,omitempty"` // of a comparison that found both equal
 	Done     bool    `json:"done"`
-	Ended    string  `json:"ended,omitempty"` // Origin.Use of the target, when it was done
+	Ended    string  `json:"ended,omitempty"` // Origin.Use of the target when the copy ended
 }

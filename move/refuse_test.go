@@ -149,7 +149,7 @@ func TestACopyOfAnEarlierReleaseIsNotGoneOnWith(t *testing.T) {
 	const before = `{"from":"a","store":"s","use":"u","base":1,"here_now":2,"part":"compare","after":17,"copied":{"messages":1,"history":0,"inbox":0,"notifications":0}`
 	const ended, cut = before + `,"done":true,"ended":"e"}`, before + `,"done":false}`
 	must(t, move.Refusal("", ended))
-	refused(t, move.Refusal("", cut), move.ErrUnfinished, "begin anew")
+	refused(t, move.Refusal("", cut), move.ErrUnfinished, "start over")
 	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
 	filled(t, file)
 	source, err := sqlite.OpenSource(t.Context(), file)
@@ -160,7 +160,7 @@ func TestACopyOfAnEarlierReleaseIsNotGoneOnWith(t *testing.T) {
 	run(t, dsn, "INSERT INTO hf_meta (key, value) VALUES ('copy', '"+strings.Replace(cut, `"store":"s"`, `"store":"`+o.Store+`"`, 1)+"')")
 	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrUnfinished, "empty ")
 	_, err = tryOpen(t.Context(), dsn)
-	refused(t, err, move.ErrUnfinished, "begin anew")
+	refused(t, err, move.ErrUnfinished, "start over")
 	run(t, dsn, "UPDATE hf_meta SET value = '"+ended+"' WHERE key = 'copy'")
 	shut(t, open(t, dsn))
 	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrNotEmpty, "copied from a")

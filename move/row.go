@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// words are what people read of tables; what is not here is called by its own name.
+// words returns what people read for a table; a table that is not listed goes by its own name.
 func words(t *rows.Table) (phase, holds string) {
 	switch t.Name {
 	case "hf_message":
@@ -21,13 +21,13 @@ func words(t *rows.Table) (phase, holds string) {
 	case "hf_notification":
 		return "notifications", "notifications"
 	case "hf_meta":
-		return "settings", "" // each store has them
+		return "settings", "" // every store has them
 	}
 	name := strings.TrimPrefix(t.Name, "hf_")
 	return name, name + "s"
 }
 
-// called is a row for people.
+// called returns a description of a row for people.
 func called(r rows.Row) string {
 	switch r := r.(type) {
 	case *rows.Message:
@@ -45,7 +45,7 @@ func called(r rows.Row) string {
 	return strings.TrimPrefix(t.Name, "hf_") + " " + t.Place(r)
 }
 
-// canonical is a field as bytes that are the same wherever its row stands.
+// canonical returns a field as bytes that are the same in every store.
 func canonical(field any) []byte {
 	if b, ok := field.(*[]byte); ok {
 		return *b
@@ -64,8 +64,8 @@ func canonical(field any) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(v.Int()))
 }
 
-// tidy replaces what not every store can keep in texts that only people read: NUL bytes,
-// and what is no UTF-8.
+// tidy replaces NUL bytes and invalid UTF-8, which not every store can keep, in texts that only
+// people read.
 func tidy(list []rows.Row) {
 	for _, r := range list {
 		t := rows.Of(r)

@@ -8,11 +8,10 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Undo takes a move back that nothing has come of: nodes can use the source
-// again, and refuse the target from then on. At no moment can they open both.
-// A target that nodes have used is ErrUsed; one that is lost is nil, and then
-// the caller answers for it that nobody uses it. What is cut off is done again.
-// from is for people.
+// Undo reverses a move whose target was not used. Nodes can then use the source again, and refuse
+// the target. At no moment can they open both. If nodes have used the target, it returns ErrUsed.
+// target is nil if the target is lost; then the caller must make sure that nobody uses it. An
+// interrupted Undo may be repeated. from is for people.
 func Undo(ctx context.Context, source, target Source, from string) (Moved, error) {
 	here, err := source.Origin(ctx)
 	if err != nil {
@@ -29,7 +28,7 @@ func Undo(ctx context.Context, source, target Source, from string) (Moved, error
 	return *here.Moved, source.Unmark(ctx)
 }
 
-// giveUp has nodes refuse the target.
+// giveUp makes nodes refuse the target.
 func giveUp(ctx context.Context, target Source, source *Origin, from string) error {
 	there, err := target.Origin(ctx)
 	if err != nil {
@@ -39,13 +38,13 @@ func giveUp(ctx context.Context, target Source, source *Origin, from string) err
 	case there.Store != source.Moved.Store || there.Copy == nil || there.Copy.Store != source.Store:
 		return fmt.Errorf("%w, but to %s at %s", ErrElsewhere, source.Moved.To, source.Moved.At)
 	case there.Moved != nil && there.Moved.Store == source.Store:
-		return nil // by a call that was cut off
+		return nil // by an earlier, interrupted call
 	case there.Moved != nil:
 		return fmt.Errorf("the target: %w", there.Moved.refusal())
 	case !there.Copy.Done:
-		return nil // nodes refuse it: the copy has not let it go
+		return nil // nodes refuse it already: the copy has not released it
 	case there.Use != there.Copy.Ended:
-		return fmt.Errorf("%w: go on with it; the way back is a copy from there into a new folder or an empty database", ErrUsed)
+		return fmt.Errorf("%w: keep using it; the way back is a copy from there into a new folder or an empty database", ErrUsed)
 	}
 	if err := target.Mark(ctx, Moved{To: from, Store: source.Store, At: time.Now().UTC().Format(time.RFC3339)}); err != nil {
 		return fmt.Errorf("mark the target: %w", err)

@@ -5,18 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// Answers counts the attempts that must not be cut off just now: what they have
-// sent may be the other side's already, and its answer is under way. The zero
-// value works; its methods may be called concurrently.
+// Answers counts the attempts that must not be cut off now: the other side may have accepted what
+// they sent, and its answer is on the way. The zero value is ready to use. Its methods may be
+// called concurrently.
 type Answers struct{ awaited atomic.Int64 }
 
-// Awaited says whether there are any: who ends the process waits for them, for
-// LastAnswer at most.
+// Awaited reports whether there are any. Before it ends the process, the caller waits for them, for
+// at most LastAnswer.
 func (a *Answers) Awaited() bool { return a.awaited.Load() > 0 }
 
 type answersKey struct{}
 
-// With makes ctx one of which Await tells a.
+// With returns a context with which Await counts in a.
 func (a *Answers) With(ctx context.Context) context.Context {
 	if a == nil {
 		return ctx
@@ -24,9 +24,8 @@ func (a *Answers) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, answersKey{}, a)
 }
 
-// Await is for an adapter: from now on until it calls the function that it gets,
-// which it does once, an end of the process would send twice what it has sent.
-// The context is that of Send.
+// Await is for an adapter. It says that ending the process now would cause a second delivery. The
+// adapter calls answered once when that is over. The context is that of Send.
 func Await(ctx context.Context) (answered func()) {
 	a, ok := ctx.Value(answersKey{}).(*Answers)
 	if !ok {

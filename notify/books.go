@@ -7,18 +7,17 @@ import (
 )
 
 const (
-	// freshFor is for how long a book is believed before its version is asked
-	// for: a change of lists and channels is seen by all nodes within about this
-	// time.
+	// freshFor is how long a book is used before its version is checked. So all nodes see a change
+	// of lists or channels within about this time.
 	freshFor = time.Second
-	// missingFor is for how long ingest takes a name that the book lacks for
-	// missing: a million notifications to such a list must not ask a million
-	// times. It is asked for again when they are delivered.
+	// missingFor is how long ingest treats a name that the book lacks as missing: a million
+	// notifications to a missing list must not query the store a million times. Each delivery
+	// checks again.
 	missingFor = 20 * time.Millisecond
 )
 
-// Books holds the book in memory, so that neither ingest nor delivery reads all
-// lists for each notification. It may be used concurrently.
+// Books holds the book in memory, so that ingest and delivery need not read all lists for each
+// notification. It may be used concurrently.
 type Books struct {
 	store BookStore
 
@@ -35,7 +34,7 @@ func NewBooks(s BookStore) *Books { return &Books{store: s} }
 // must not be changed.
 func (b *Books) Book(ctx context.Context) (Book, error) { return b.read(ctx, freshFor) }
 
-// Latest returns them as they are now: for a name that an older book lacks.
+// Latest returns the current book. Use it for a name that an older book lacks.
 func (b *Books) Latest(ctx context.Context) (Book, error) { return b.read(ctx, 0) }
 
 func (b *Books) read(ctx context.Context, age time.Duration) (Book, error) {
@@ -62,19 +61,18 @@ func (b *Books) read(ctx context.Context, age time.Duration) (Book, error) {
 	return book, nil
 }
 
-// Store returns the store of the books. They know of each change that is made through
-// it at once, and not within a second only: whoever makes a list and then a notification
-// to it does so at one node.
+// Store returns the store of the books. A change made through it takes effect in these books at
+// once, not only within a second. So a node that makes a list can notify it at once.
 func (b *Books) Store() BookStore { return edited{b.store, b} }
 
-// outdated has the next reader ask for the book's version.
+// outdated makes the next reader check the book's version.
 func (b *Books) outdated() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.checked = time.Time{}
 }
 
-// edited is a store whose changes are told to the books.
+// edited is a store that reports its changes to the books.
 type edited struct {
 	BookStore
 

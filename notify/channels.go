@@ -10,35 +10,35 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Channels gives a dispatcher a route for each channel, with slots of its own, so that
-// one that is away costs the others nothing. It follows the book: a channel that is
-// made, changed or ended is served so within about a second, without a restart. What
-// it has in hand then may end for the dispatcher's Grace, and is cut off.
+// Channels gives a dispatcher a route for each channel, with its own slots, so a channel that is
+// down does not hold up the others. It follows the book: a channel that is added, changed or
+// removed takes effect within about a second, without a restart. Deliveries in hand may then go on
+// for the dispatcher's Grace before they are cut off.
 type Channels struct {
 	Store      Store
 	Books      *Books
-	Dispatcher *holdfast.Dispatcher // that of the store; whoever made it runs it
-	Kinds      map[string]Kind      // by the name that channels have as Kind
-	Poll       time.Duration        // the longest time between two looks of a channel for what is due (NO-15); zero: as often as the dispatcher polls
-	Answers    *Answers             // is told of attempts that must not be cut off; nil: nobody
-	Logger     *slog.Logger         // nil: none
+	Dispatcher *holdfast.Dispatcher // the dispatcher of the store; its maker runs it
+	Kinds      map[string]Kind      // by Channel.Kind
+	Poll       time.Duration        // longest time between two checks of a channel for due messages (NO-15); zero: the dispatcher's
+	Answers    *Answers             // counts attempts that must not be cut off; may be nil
+	Logger     *slog.Logger         // nil: nothing is logged
 
 	once     sync.Once
 	adapters adapters
 	courier  *courier
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	served map[string]Channel
 }
 
-// What channels use unless they say otherwise.
+// Defaults of channels.
 const (
-	// DefaultWorkers is how many deliveries a channel makes at once.
+	// DefaultWorkers is how many concurrent deliveries a channel makes.
 	DefaultWorkers = 4
-	// An adapter bounds each step of its own; this one is for those that hang.
+	// An adapter limits each of its steps. This limit is for an adapter that hangs.
 	sendTimeout = time.Hour
-	// What was sent may still be answered when a stop cuts off the rest. More than
-	// an adapter waits: it has to return, and what it says has to be recorded.
+	// When a stop cuts off the rest, the answer to a sent notification may still come. This is
+	// longer than an adapter waits: it must return, and its report must be recorded.
 	lastWords = LastAnswer + 10*time.Second
 )
 
@@ -53,9 +53,8 @@ func (c *Channels) init() {
 	})
 }
 
-// Run follows the book until ctx ends, and then closes the adapters: let the dispatcher
-// end before it, which keeps the routes that it has. It returns an error when the store
-// has stopped.
+// Run follows the book until ctx ends, and then closes the adapters. Stop the dispatcher first: it
+// keeps its routes. Run returns an error when the store has stopped.
 func (c *Channels) Run(ctx context.Context) error {
 	c.init()
 	defer func() { end(c.adapters.keep(func(string) bool { return false })) }()
@@ -76,7 +75,7 @@ func (c *Channels) Run(ctx context.Context) error {
 	}
 }
 
-// follow makes the routes those of the book. An adapter ends once nothing uses it.
+// follow updates the routes to those of the book. It closes an adapter once nothing uses it.
 func (c *Channels) follow(ctx context.Context) error {
 	book, err := c.Books.Book(ctx)
 	if err != nil {
@@ -109,8 +108,8 @@ func (c *Channels) reroute(ctx context.Context, want map[string]Channel) {
 	}
 }
 
-// serve sets the route of a channel. taken is closed once it holds, where there was
-// none before. The caller holds the lock.
+// serve sets the route of a channel. If the channel had none, taken is closed once the route takes
+// effect. The caller holds the lock.
 func (c *Channels) serve(ctx context.Context, channel *Channel) (taken <-chan struct{}) {
 	workers := channel.Workers
 	if workers <= 0 {
@@ -120,16 +119,15 @@ func (c *Channels) serve(ctx context.Context, channel *Channel) (taken <-chan st
 	taken, err := c.Dispatcher.SetRoute(Lane(channel.Name), holdfast.Route{
 		Deliverer: c.courier, Retry: c.policy(ctx, channel), Timeout: sendTimeout, Limit: workers, Poll: c.Poll, Last: lastWords, CutOff: true,
 	})
-	if err != nil { // only what a program has put into the store past all checks
+	if err != nil { // only a program that bypasses all checks can store this
 		c.Logger.ErrorContext(ctx, "channel not served", slog.String("channel", channel.Name), slog.Any("error", err))
 		return c.Dispatcher.RemoveRoute(Lane(channel.Name))
 	}
 	return taken
 }
 
-// policy is how often a channel tries. What it does not say is the default. Nor
-// is what is below zero taken, which only a program can have stored: that is said
-// (NO-10).
+// policy returns the retry policy of a channel. Unset fields get the default. So do negative ones,
+// which only a program can have stored; policy logs them (NO-10).
 func (c *Channels) policy(ctx context.Context, channel *Channel) holdfast.RetryPolicy {
 	usual := DefaultRetry()
 	p := holdfast.RetryPolicy{Attempts: channel.Retry.Attempts, First: channel.Retry.Interval, Factor: 1, Jitter: -1}

@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Validate checks what a store must rely on: the name.
+// Validate checks what a store relies on: the name.
 func (c *Channel) Validate() error { return CheckName("name", c.Name) }
 
-// MaxAddressLen bounds an address, in bytes: it is a part of a key.
+// MaxAddressLen is the longest address, in bytes: an address is part of a key.
 const MaxAddressLen = 512
 
-// Validate checks what a store must rely on: the name, and that each recipient
-// is there once and fits.
+// Validate checks what a store relies on: the name, and that each recipient is listed once and
+// fits.
 func (l *List) Validate() error {
 	type key struct{ channel, address string }
 	seen := make(map[key]bool, len(l.Recipients))
@@ -25,7 +25,7 @@ func (l *List) Validate() error {
 		k := key{r.Channel, r.Address}
 		switch {
 		case seen[k]:
-			return fault(r.Address, "is there twice on channel "+r.Channel)
+			return fault(r.Address, "appears twice on channel "+r.Channel)
 		case len(r.Address) > MaxAddressLen:
 			return fault(r.Address, fmt.Sprintf("has %d bytes; at most %d fit", len(r.Address), MaxAddressLen))
 		case len(r.Channel) > holdfast.MaxNameLen:
@@ -36,8 +36,8 @@ func (l *List) Validate() error {
 	return CheckName("name", l.Name)
 }
 
-// CheckName reports what is wrong with the name of a channel or list, which is a
-// part of message ids, lanes and paths. The error wraps ErrInvalid.
+// CheckName returns an error if name is no valid name of a channel or list. Names are part of
+// message ids, lanes and paths. The error wraps ErrInvalid.
 func CheckName(field, name string) error {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	f := &holdfast.FieldError{Field: field}
@@ -52,7 +52,7 @@ func CheckName(field, name string) error {
 	return fmt.Errorf("%w: %w", holdfast.ErrInvalid, f)
 }
 
-// Add counts another's as well.
+// Add adds the numbers of o.
 func (k *KPIs) Add(o KPIs) {
 	k.Depth += o.Depth
 	k.Stuck += o.Stuck

@@ -12,25 +12,25 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// Lane is the destination of a channel's messages. Without a channel it is
-// where notifications wait whose list led nowhere.
+// Lane returns the destination of a channel's messages. With an empty channel it is the lane for
+// notifications whose list has no channel.
 func Lane(channel string) string { return LanePrefix + channel }
 
-// ChannelOf is the channel of a lane.
+// ChannelOf returns the channel of a lane.
 func ChannelOf(lane string) (channel string, ok bool) { return strings.CutPrefix(lane, LanePrefix) }
 
-// What a copy's message says of itself, in headers.
+// Headers of a copy's message.
 const (
-	headerNotification = "hf-notification" // the notification's id
-	headerCopies       = "hf-copies"       // channels of all copies, with commas between, the first copy's first; absent: there is one copy
+	headerNotification = "hf-notification" // id of the notification
+	headerCopies       = "hf-copies"       // channels of all copies, separated by commas, the first copy's first; absent: there is one copy
 )
 
-// bundle is a notification as a store keeps it, with one message for each channel that its
-// list uses, in the order of their names, each in the lane of its channel.
+// bundle makes the bundle of a notification, with one message for each channel of its list, sorted
+// by channel, each in its channel's lane.
 func bundle(m *holdfast.Message, n *Notification, book *Book) holdfast.Bundle {
 	channels := channelsOf(n.List, book)
 	if len(channels) == 0 {
-		channels = []string{""} // it parks with the reason, or finds its list at the first attempt
+		channels = []string{""} // the message parks with the reason, or finds its list at the first attempt
 	}
 	messages := make([]holdfast.Message, len(channels))
 	for i, channel := range channels {
@@ -54,9 +54,9 @@ func bundle(m *holdfast.Message, n *Notification, book *Book) holdfast.Bundle {
 // BundleKind is the Kind of the bundle of a notification.
 const BundleKind = "notification"
 
-// BundleOf makes the bundle of a notification: hash is of what may not change under its
-// name, payload holds the text, messages are those of channels, in order. The first has
-// the notification's Key as id, and all have its site as source.
+// BundleOf makes the bundle of a notification. The hash is of the content that may not change under
+// its name; the payload holds the text; messages are those of channels, in order. The first
+// message's id must be the notification's Key, and the source of all its site.
 func BundleOf(n *Notification, hash [32]byte, payload []byte, messages []holdfast.Message, channels []string) holdfast.Bundle {
 	b := holdfast.Bundle{Kind: BundleKind, Source: n.Origin.Site, ID: n.ID, Hash: hash, Payload: payload, Messages: messages}
 	o, enqueued := &n.Origin, int64(rows.None)
@@ -76,14 +76,14 @@ func BundleOf(n *Notification, hash [32]byte, payload []byte, messages []holdfas
 	return b
 }
 
-// Key names a notification among those of all sites, by one id: two sites may
-// use the same. It is that of the first copy's message.
+// Key identifies a notification among those of all sites, since two sites may use the same id. It
+// is the id of the first copy's message.
 func (n *Notification) Key() holdfast.ID { return MessageID(n.Origin.Site, n.ID, "") }
 
-// MessageID is the id of a copy's message: always the same one for a site, the
-// id of its notification in canonical form, and a channel, which the first copy
-// leaves out. It is a UUID of version 8. One of version 7 gives it its instant, so
-// that rows stand in an index in the order in which they came.
+// MessageID returns the id of a copy's message. It is derived from the site, the notification's id
+// in canonical form, and the channel, which the first copy leaves out. It is a UUID of version 8.
+// If the notification's id is of version 7, the result has its time, so that index entries are in
+// order of arrival.
 func MessageID(site string, id holdfast.ID, channel string) holdfast.ID {
 	var text []byte
 	for _, s := range []string{site, string(id), channel} {
@@ -98,7 +98,7 @@ func MessageID(site string, id holdfast.ID, channel string) holdfast.ID {
 	return holdfast.IDOf(u)
 }
 
-// channelsOf are those that a list's recipients are on.
+// channelsOf returns the channels of a list's recipients.
 func channelsOf(list string, book *Book) []string {
 	var names []string
 	for _, r := range book.Lists[list].Recipients {
@@ -110,7 +110,7 @@ func channelsOf(list string, book *Book) []string {
 	return slices.Compact(names)
 }
 
-// notificationID is whose copy a message is.
+// notificationID returns the id of the notification of which m is a copy.
 func notificationID(m *holdfast.Message) holdfast.ID {
 	if id := m.Headers[headerNotification]; id != "" {
 		return holdfast.ID(id)

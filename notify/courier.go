@@ -13,9 +13,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// courier delivers the messages of channel lanes. It writes down what became
-// of each recipient before it answers: a crash after that asks nobody again
-// who has accepted.
+// courier delivers the messages of channel lanes. It records the outcome of each recipient before
+// it returns. So after a crash nobody who has accepted is asked again.
 type courier struct {
 	store    Store
 	books    *Books
@@ -24,7 +23,7 @@ type courier struct {
 	late     unwritten
 }
 
-// unwritten is what became of recipients and is not on disk yet, by message.
+// unwritten holds outcomes of recipients that are not on disk yet, by message.
 type unwritten struct {
 	mu   sync.Mutex
 	list map[holdfast.ID][]Target
@@ -37,16 +36,16 @@ type round struct {
 	n    Notification
 	list List
 
-	done  map[key]Target // of the attempts before
+	done  map[key]Target // from earlier attempts
 	fault *holdfast.Failure
-	// The message's own channel works. Another's fault is nothing to its lane.
+	// The message's own channel works. A fault of another channel does not concern its lane.
 	served bool
-	heir   bool   // reaches also people on channels that no copy was made for
-	before string // the channel of the copy that does so, where that is under way; else empty
+	heir   bool   // also sends to recipients on channels without a copy of their own
+	before string // the channel of the copy that does so, while that one is under way; otherwise empty
 
-	mu      sync.Mutex    // guards what follows, until the adapter has returned
+	mu      sync.Mutex    // guards the fields below until the adapter has returned
 	targets []Target      // of this attempt
-	wait    time.Duration // that the other sides ask for
+	wait    time.Duration // the longest wait that the other sides ask for
 	lost    error         // why something of this attempt is not on disk
 }
 
@@ -78,7 +77,7 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	return r.deliver(ctx, book)
 }
 
-// deliver asks until nobody is left who has come onto the list meanwhile.
+// deliver sends until the list has no new recipients left.
 func (r *round) deliver(ctx context.Context, book Book) (holdfast.Receipt, error) {
 	for {
 		if err := r.ask(ctx, &book); err != nil {
@@ -86,7 +85,7 @@ func (r *round) deliver(ctx context.Context, book Book) (holdfast.Receipt, error
 		}
 		receipt, end := r.verdict()
 		if end != nil && holdfast.AsFailure(end).Outcome != holdfast.Permanent {
-			return receipt, end // the next attempt looks at the list anyway
+			return receipt, end // the next attempt reads the list anyway
 		}
 		var err error
 		if book, err = r.lookAgain(ctx); err != nil {
@@ -98,7 +97,7 @@ func (r *round) deliver(ctx context.Context, book Book) (holdfast.Receipt, error
 	}
 }
 
-// ask asks all who are still to be asked.
+// ask sends to all recipients that are still open.
 func (r *round) ask(ctx context.Context, book *Book) error {
 	channels := r.channels()
 	if len(channels) == 0 {
@@ -112,15 +111,15 @@ func (r *round) ask(ctx context.Context, book *Book) error {
 	return nil
 }
 
-// remember notes what became of recipients.
+// remember notes outcomes of recipients.
 func (r *round) remember(list []Target) {
 	for _, t := range list {
 		r.done[key{t.Channel, t.Address}] = t
 	}
 }
 
-// open finds the list. Who retries may have mended it a moment ago, and gets
-// what it is now.
+// open reads the list. A person who retries may have changed it a moment ago, so open reads its
+// latest version then.
 func (r *round) open(ctx context.Context) (Book, error) {
 	read := r.c.books.Book
 	if a := r.m.Attempt; a.Cycle > 1 && a.Number <= 1 {
@@ -146,13 +145,13 @@ func (r *round) open(ctx context.Context) (Book, error) {
 	}
 }
 
-// notAsked is the end of an attempt for which our own store could not be read:
-// nobody was asked, and no budget pays for it.
+// notAsked is the outcome of an attempt for which our own store could not be read. Nobody was
+// asked, and no budget is charged.
 func notAsked(what string, err error) error {
 	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "store", Err: fmt.Errorf("read %s: %w", what, err)}
 }
 
-// channels are those that this copy reaches people by.
+// channels returns the channels by which this copy reaches people.
 func (r *round) channels() (names []string) {
 	for i := range r.list.Recipients {
 		if p := &r.list.Recipients[i]; !p.Disabled && r.covers(p.Channel) {
@@ -163,20 +162,20 @@ func (r *round) channels() (names []string) {
 	return slices.Compact(names)
 }
 
-// nobody says why there is no recipient to ask.
+// nobody says why there is no recipient.
 func (r *round) nobody() error {
 	text := fmt.Sprintf("list %q has no recipients", r.n.List)
 	own, _ := ChannelOf(r.m.Destination)
 	switch {
 	case len(r.list.Recipients) > 0 && own != "":
-		text = fmt.Sprintf("list %q has nobody any more who is reached by channel %s and not disabled", r.n.List, own)
+		text = fmt.Sprintf("list %q has no enabled recipient on channel %s any more", r.n.List, own)
 	case len(r.list.Recipients) > 0:
 		text = fmt.Sprintf("all recipients of list %q are disabled", r.n.List)
 	}
 	return &holdfast.Failure{Outcome: holdfast.Permanent, Code: "no_recipients", Err: errors.New(text)}
 }
 
-// send asks the recipients of one channel who are still to be asked.
+// send sends to the open recipients of one channel.
 func (r *round) send(ctx context.Context, book *Book, channel string) {
 	s := &sending{round: r, ctx: ctx, channel: channel}
 	for _, p := range r.list.Recipients {
@@ -203,18 +202,18 @@ func (r *round) send(ctx context.Context, book *Book, channel string) {
 	s.take(&report)
 }
 
-// asks says whether a recipient is still to be asked: not who has accepted,
-// nor who refused for good in this cycle. Retry by a person begins another, which
-// asks those again, however many attempts of it have died.
+// asks reports whether a recipient is still open: it has neither accepted nor refused permanently
+// in this cycle. Retry by a person begins a new cycle, which asks those who refused again, however
+// many of its attempts a crash has ended.
 func (r *round) asks(p Recipient) bool {
 	t, known := r.done[key{p.Channel, p.Address}]
 	return !known || !r.over(t)
 }
 
-// over says that a recipient is not asked again in this cycle.
+// over reports that a recipient is not asked again in this cycle.
 func (r *round) over(t Target) bool {
 	return t.Result == Accepted || t.Result == Refused && t.Cycle == r.m.Attempt.Cycle
 }
 
-// clip bounds what the other side said.
+// clip bounds a text of the other side.
 func clip(s string) string { return shown.Clip(s, 2<<10) }

@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Desk takes notifications from the programs of a node that brings them to
-// people by itself, and says how they stand. It is safe for concurrent use.
+// Desk takes notifications from the programs of a node that notifies people itself, and returns
+// their standing. It is safe for concurrent use.
 type Desk struct {
 	Ingester *Ingester
-	Site     string // of what comes in here: the node's own name; empty: UnknownSite
+	Site     string // the node's own name, the site of what it takes; empty: UnknownSite
 }
 
-// Submit takes a notification durably. An id that is known with the same
-// content is a Duplicate, with other content ErrConflict.
+// Submit takes a notification durably. An id that is known with the same content is a Duplicate;
+// with other content it is ErrConflict.
 func (d *Desk) Submit(ctx context.Context, n Notification) (holdfast.Receipt, error) {
 	payload, err := Encode(n)
 	if err != nil {
@@ -30,13 +30,12 @@ func (d *Desk) Submit(ctx context.Context, n Notification) (holdfast.Receipt, er
 	})
 }
 
-// Status says how a notification of this node's own programs stands, or
-// ErrNotFound.
+// Status returns the standing of a notification of this node's own programs, or ErrNotFound.
 func (d *Desk) Status(ctx context.Context, id holdfast.ID) (Standing, error) {
 	return d.Standing(ctx, d.site(), id)
 }
 
-// Standing says how a notification of a site stands, or ErrNotFound.
+// Standing returns the standing of a notification of a site, or ErrNotFound.
 func (d *Desk) Standing(ctx context.Context, site string, id holdfast.ID) (Standing, error) {
 	copies, err := d.Ingester.Store.Notification(ctx, site, id)
 	if err != nil {
@@ -45,12 +44,11 @@ func (d *Desk) Standing(ctx context.Context, site string, id holdfast.ID) (Stand
 	return StandingOf(copies), nil
 }
 
-// site is where the notifications that come in here are from.
+// site returns the site of notifications that come in here.
 func (d *Desk) site() string { return cmp.Or(d.Site, UnknownSite) }
 
-// StandingOf sums up the copies of one notification, of which there is at
-// least one: it stands as the worst of them, was retried as often as that one,
-// and is delivered when all are.
+// StandingOf sums up the copies of one notification; there is at least one. The notification has
+// the status and the retries of its worst copy. It is delivered when all copies are.
 func StandingOf(copies []Record) Standing {
 	first := &copies[0]
 	s := Standing{ID: first.Notification.ID, Status: Delivered, Enqueued: first.Notification.Origin.Enqueued}
@@ -73,7 +71,7 @@ func StandingOf(copies []Record) Standing {
 	return s
 }
 
-// gravity orders statuses by how much they want a person's eye.
+// gravity orders statuses by how urgently a person should look.
 func gravity(s Status) int {
 	switch s {
 	case Delivered:

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// LanePrefix begins the destination of each message of a notification; the
-// name of its channel follows.
+// LanePrefix is the beginning of a notification message's destination. The name of its channel
+// follows.
 const LanePrefix = "channel:"
 
-// Filter returns what says whether the query shows a record, of which Stuck is
-// set, as far as the rows before it do not matter. It looks at no body.
+// Filter returns a function that reports whether the query selects a record, apart from Limit and
+// After. The record's Stuck must be set. It does not look at bodies.
 func (q *Query) Filter() func(r *Record) bool {
 	words := strings.Fields(strings.ToLower(q.Subject))
 	same := func(want, is string) bool { return want == "" || want == is }
@@ -34,13 +34,12 @@ func (q *Query) Filter() func(r *Record) bool {
 	}
 }
 
-// Waits says whether the query asks for nothing that has been delivered, of
-// which there are most.
+// Waits reports whether the query excludes delivered notifications, which are the most.
 func (q *Query) Waits() bool {
 	return q.OnlyStuck || len(q.Status) > 0 && !slices.Contains(q.Status, Delivered)
 }
 
-// IsStuck says whether a record waits for longer than it should (NO-17).
+// IsStuck reports whether a record waits longer than it should (NO-17).
 func (q *Query) IsStuck(r *Record, now time.Time) bool {
 	return q.StuckAfter > 0 && (r.Status == Pending || r.Status == Retrying) && now.Sub(r.Created) > q.StuckAfter
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// HeaderPrefix begins the names of headers that the product itself gives to a
-// message. Callers may not use it.
+// HeaderPrefix is the beginning of the names of the product's own headers. Callers may not use it.
 const HeaderPrefix = "hf-"
 
-// Where a message comes from, in its headers. They are not part of its
-// identity: a repeat from another run of a script is the same message.
+// Headers that say where a message comes from. They are not part of its identity: a repeat from
+// another run of a script is the same message.
 const (
 	HeaderInstance        = "hf-instance"
 	HeaderScript          = "hf-script"
@@ -26,11 +25,11 @@ const (
 // UnknownSite is the source of messages of a node without a site id (SF-26).
 const UnknownSite = "$unknown-site"
 
-// MaxOriginLen is how many bytes each text of an Origin may have.
+// MaxOriginLen is the longest text of an Origin, in bytes.
 const MaxOriginLen = 256
 
-// Headers are the origin's as a message carries them; the site is the message's
-// source. The map is the caller's.
+// Headers returns the origin as headers of a message; the site is the message's source. The caller
+// owns the map.
 func (o Origin) Headers() map[string]string {
 	h := map[string]string{}
 	for name, value := range map[string]string{
@@ -46,9 +45,8 @@ func (o Origin) Headers() map[string]string {
 	return h
 }
 
-// OriginOf reads an origin, without its site, off the headers of a message that
-// another node may have written: what is too long is cut, and an instant that
-// cannot be one is left out.
+// OriginOf reads an origin, without its site, from the headers of a message that another node may
+// have written. Text that is too long is cut. A time that is not valid is left out.
 func OriginOf(h map[string]string) Origin {
 	return Origin{
 		Instance: cut(h[HeaderInstance]), Script: cut(h[HeaderScript]),
@@ -57,8 +55,7 @@ func OriginOf(h map[string]string) Origin {
 	}
 }
 
-// Validate reports each text that a message cannot carry, under the names that
-// the operator API gives them.
+// Validate reports each text that a message cannot carry, under the names of the operator API.
 func (o Origin) Validate() error {
 	for _, f := range []struct{ name, value string }{
 		{"originInstance", o.Instance}, {"sourceScript", o.Script}, {"executionId", o.Execution}, {"parentExecutionId", o.ParentExecution},
@@ -70,20 +67,19 @@ func (o Origin) Validate() error {
 	return nil
 }
 
-// CheckHeaders refuses headers of a caller that would be taken for the
-// product's own.
+// CheckHeaders refuses a caller's headers that use the product's own prefix.
 func CheckHeaders(h map[string]string) error {
 	for name := range h {
 		if len(name) >= len(HeaderPrefix) && strings.EqualFold(name[:len(HeaderPrefix)], HeaderPrefix) {
 			return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{
-				Field: "headers." + cut(name), Problem: "begins with " + HeaderPrefix + ", which is kept for the product's own; use another name",
+				Field: "headers." + cut(name), Problem: "begins with " + HeaderPrefix + ", which is reserved for Holdfast; use another name",
 			})
 		}
 	}
 	return nil
 }
 
-// cut bounds a text that others wrote.
+// cut bounds a foreign text.
 func cut(s string) string {
 	if len(s) <= MaxOriginLen {
 		return s
@@ -91,8 +87,8 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:MaxOriginLen], "")
 }
 
-// instant reads a time that other machines may have set wrongly, but not so far
-// off that a store could not keep it.
+// instant reads a time. Another machine's clock may be wrong, but a time that a store could not
+// keep is dropped.
 func instant(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || t.Year() < 2000 || t.Year() > 2200 {

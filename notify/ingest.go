@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Ingester takes notifications in: from a site over the link, or from a program
-// of this node. It is safe for concurrent use.
+// Ingester takes notifications from a site over the link, or from a program of this node. It is
+// safe for concurrent use.
 type Ingester struct {
 	Store Store
 	Books *Books
@@ -19,17 +19,17 @@ type Ingester struct {
 
 var _ holdfast.BatchReceiver = (*Ingester)(nil)
 
-// Receive takes one notification. Its site is the message's source, which
-// whoever calls has checked. It returns after the notification is on disk; a
-// repeat is a Duplicate, with the state that it has come to.
+// Receive takes one notification. Its site is the message's source, which the caller has checked.
+// Receive returns after the notification is on disk. A repeat is a Duplicate, with the present
+// state.
 func (g *Ingester) Receive(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 	r := g.ReceiveBatch(ctx, []holdfast.Message{m})[0]
 	return r.Receipt, r.Err
 }
 
-// ReceiveBatch takes several, each with a result of its own. Only what can
-// never be read is refused for good; a failing store refuses for now, and the
-// site keeps its row (NO-01, SF-20).
+// ReceiveBatch takes several notifications, each with its own result. It refuses permanently only
+// what can never be read. If the store fails, it refuses for now, and the site keeps its row
+// (NO-01, SF-20).
 func (g *Ingester) ReceiveBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
 	results := make([]holdfast.Result, len(ms))
 	list, at := make([]holdfast.Bundle, 0, len(ms)), make([]int, 0, len(ms))
@@ -65,7 +65,7 @@ func (g *Ingester) read(ctx context.Context, m *holdfast.Message) (holdfast.Bund
 	if m.Endpoint != Endpoint {
 		return holdfast.Bundle{}, &holdfast.Failure{
 			Outcome: holdfast.Permanent, Code: "no_endpoint",
-			Err: fmt.Errorf("endpoint %q is not taken here: only %s is", m.Endpoint, Endpoint),
+			Err: fmt.Errorf("endpoint %q is not accepted here: only %s is", m.Endpoint, Endpoint),
 		}
 	}
 	n, err := Decode(*m)
@@ -76,7 +76,7 @@ func (g *Ingester) read(ctx context.Context, m *holdfast.Message) (holdfast.Bund
 	if err != nil {
 		return holdfast.Bundle{}, holdfast.ReceiveFailure(err)
 	}
-	if _, ok := book.Lists[n.List]; !ok { // it may be a second old
+	if _, ok := book.Lists[n.List]; !ok { // the book may be a second old
 		if book, err = g.Books.read(ctx, missingFor); err != nil {
 			return holdfast.Bundle{}, holdfast.ReceiveFailure(err)
 		}

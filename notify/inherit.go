@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// copies are the channels of all copies, the first copy's first; none: there is
-// one copy.
+// copies returns the channels of all copies, the first copy's first. Empty: there is one copy.
 func (r *round) copies() []string {
 	if all := r.m.Headers[headerCopies]; all != "" {
 		return strings.Split(all, ",")
@@ -19,18 +18,17 @@ func (r *round) copies() []string {
 	return nil
 }
 
-// covers says whether this copy is the one that reaches the recipients of a
-// channel.
+// covers reports whether this copy is the one that reaches the recipients of a channel.
 func (r *round) covers(channel string) bool {
 	own, _ := ChannelOf(r.m.Destination)
 	all := r.copies()
 	return channel == own || all == nil || r.heir && !slices.Contains(all, channel)
 }
 
-// inherit finds out who asks the people on channels that the list has gained
-// since, for whom no copy was made: the earliest copy that has not ended, so that
-// whichever is the last one does (NO-06). Whom another one has reached meanwhile, or who
-// refused it for good in the same cycle, is not asked again.
+// inherit decides which copy sends to recipients on channels that the list has gained since, for
+// which no copy was made. It is the earliest copy that has not ended, so the last one always does
+// it (NO-06). Recipients whom another copy has reached in the meantime, or who refused permanently
+// in the same cycle, are not asked again.
 func (r *round) inherit(ctx context.Context) error {
 	all := r.copies()
 	gained := func(channel string) bool { return !slices.Contains(all, channel) }
@@ -43,7 +41,7 @@ func (r *round) inherit(ctx context.Context) error {
 		return err
 	}
 	own, _ := ChannelOf(r.m.Destination)
-	left := false // to a copy that begins an attempt, and so looks at the list, after now
+	left := false // left to a copy that will begin an attempt later, and so reads the list later
 	for i := range records {
 		c := &records[i]
 		if c.Message == r.m.ID {
@@ -66,13 +64,13 @@ func (r *round) inherit(ctx context.Context) error {
 	return nil
 }
 
-// lookTime bounds the last look at the list.
+// lookTime limits the last read of the list.
 const lookTime = 2 * time.Second
 
-// lookAgain reads the list once more when all are asked, so that nobody is left
-// out who has come onto it meanwhile (F1-72). Other copies may have left people to
-// this one by what the list is now; a copy that is alone believes the book as at
-// its start. An attempt whose time is over looks too: all that it asked have answered.
+// lookAgain reads the list once more when all recipients have been asked, so that a recipient who
+// was added in the meantime is not left out (F1-72). Other copies may have left recipients to this
+// one because of the present list. A single copy uses the book that it read at its start. lookAgain
+// also runs after the attempt's time is over: everyone it asked has answered.
 func (r *round) lookAgain(ctx context.Context) (Book, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer cancel()
@@ -94,9 +92,9 @@ func (r *round) lookAgain(ctx context.Context) (Book, error) {
 	return book, r.awaits()
 }
 
-// awaits puts this copy off where the one that is to ask whom the list has gained
-// is under way: it may have looked for the last time, and ended when this one
-// comes back. Nobody who has accepted is asked again.
+// awaits puts this copy off while the copy that sends to the list's new recipients is under way.
+// That copy may have read the list for the last time, and will have ended when this one tries
+// again. Nobody who has accepted is asked again.
 func (r *round) awaits() error {
 	i := slices.IndexFunc(r.list.Recipients, func(p Recipient) bool {
 		return !p.Disabled && !slices.Contains(r.copies(), p.Channel) && r.asks(p)
@@ -106,11 +104,11 @@ func (r *round) awaits() error {
 	}
 	return &holdfast.Failure{
 		Outcome: holdfast.Unreachable, Served: true, Code: "list_gained",
-		Err: fmt.Errorf("the list has gained channel %s, which the copy of channel %s is to serve: it is under way", r.list.Recipients[i].Channel, r.before),
+		Err: fmt.Errorf("the list has gained channel %s; the copy of channel %s, which is under way, will serve it", r.list.Recipients[i].Channel, r.before),
 	}
 }
 
-// lacks says whether somebody is still to be asked by this copy.
+// lacks reports whether this copy has open recipients.
 func (r *round) lacks() bool {
 	return slices.ContainsFunc(r.list.Recipients, func(p Recipient) bool { return !p.Disabled && r.covers(p.Channel) && r.asks(p) })
 }

@@ -12,21 +12,19 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Kind is one kind of channel: how its adapters are made and what its
-// addresses look like.
+// Kind is one kind of channel: how to make its adapters, and which addresses are valid.
 type Kind struct {
-	// New makes an adapter, or says everything that is wrong with the settings.
+	// New makes an adapter, or returns all faults of the settings.
 	New func(c Channel) (Adapter, error)
-	// CheckAddress says what is wrong with a recipient's address; nil: any is
-	// taken.
+	// CheckAddress returns an error if a recipient's address is not valid. Nil: every address is.
 	CheckAddress func(address string) error
 }
 
-// adapters are those in use, by channel. One is made when it is needed first,
-// and again when its channel was changed, and ends with its channel.
+// adapters holds the adapters in use, by channel. An adapter is made at first use and again after
+// its channel was changed. It is closed when its channel is removed.
 type adapters struct {
 	kinds   map[string]Kind
-	answers *Answers // nil: nobody asks
+	answers *Answers // may be nil
 
 	mu   sync.Mutex
 	made map[string]*made
@@ -37,22 +35,22 @@ type made struct {
 	settings string
 	adapter  Adapter
 	users    int
-	old      bool // another has taken its place: the last user closes it
+	old      bool // another has replaced it; its last user closes it
 }
 
-// create makes an adapter of a channel.
+// create makes an adapter for a channel.
 func (a *adapters) create(c Channel) (Adapter, error) {
 	k, ok := a.kinds[c.Kind]
 	if !ok {
 		return nil, &holdfast.FieldError{
-			Field: "kind", Value: clip(c.Kind), Problem: "is no kind of channel; there are " + strings.Join(slices.Sorted(maps.Keys(a.kinds)), ", "),
+			Field: "kind", Value: clip(c.Kind), Problem: "is not a kind of channel; the kinds are " + strings.Join(slices.Sorted(maps.Keys(a.kinds)), ", "),
 		}
 	}
 	return k.New(c)
 }
 
-// send makes one attempt over a channel. Settings that do not work hold the
-// channel and charge no notification (NO-09).
+// send makes one attempt over a channel. Invalid settings hold the channel and charge no
+// notification (NO-09).
 func (a *adapters) send(ctx context.Context, c Channel, n *Notification, to []Recipient, known func(Part) bool) (r Report) {
 	if _, ok := a.kinds[c.Kind]; !ok {
 		return Report{Fault: &holdfast.Failure{ // NO-07
@@ -67,8 +65,8 @@ func (a *adapters) send(ctx context.Context, c Channel, n *Notification, to []Re
 	return m.adapter.Send(a.answers.With(ctx), n, to, known)
 }
 
-// take is the adapter of a channel for one attempt, which gives it back. One that it
-// replaces ends outside the lock, as all do: it may say goodbye over the network.
+// take returns the adapter of a channel for one attempt; the caller gives it back. An adapter that
+// it replaces is closed outside the lock, like all adapters: closing may use the network.
 func (a *adapters) take(c Channel) (*made, error) {
 	m, before, err := a.find(c)
 	before.end()
@@ -106,8 +104,8 @@ func (a *adapters) giveBack(m *made) {
 	}
 }
 
-// retire marks an adapter as one of before, and returns it if nobody uses it: then it
-// is to be ended; else its last user does so. The caller holds the lock.
+// retire marks an adapter as replaced. If nothing uses it, retire returns it, and the caller closes
+// it. Otherwise its last user does. The caller holds the lock.
 func (m *made) retire() *made {
 	if m == nil {
 		return nil
@@ -124,8 +122,8 @@ func (m *made) end() {
 	}
 }
 
-// keep forgets the adapters of channels that are not used any more, and with them what
-// they have learned: the next one begins anew. The caller ends those that it returns.
+// keep forgets the adapters of channels that are no longer used, and with them what they have
+// learned. The caller closes the adapters that it returns.
 func (a *adapters) keep(used func(channel string) bool) (idle []*made) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -138,14 +136,14 @@ func (a *adapters) keep(used func(channel string) bool) (idle []*made) {
 	return idle
 }
 
-// end ends adapters that keep has returned.
+// end closes adapters that keep has returned.
 func end(idle []*made) {
 	for _, m := range idle {
 		m.end()
 	}
 }
 
-// same says whether two states of a channel have the same route.
+// same reports whether two versions of a channel have the same route.
 func (c *Channel) same(o *Channel) bool {
 	return c.Workers == o.Workers && reflect.DeepEqual(c.Retry, o.Retry)
 }

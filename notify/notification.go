@@ -7,35 +7,32 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Endpoint is what a notification's message calls, on its way from a site to
-// central.
+// Endpoint is the endpoint of a notification's message on its way from a site to central.
 const Endpoint = "notification"
 
-// Notification is what people are told, and where it comes from (NO-02).
+// Notification is a notification to people, with its origin (NO-02).
 type Notification struct {
 	ID      holdfast.ID
-	Type    string          // what its author calls it; for people and rules, not for delivery
-	List    string          // who gets it
+	Type    string          // the author's name for its type; for people and rules, not for delivery
+	List    string          // name of the list of recipients
 	Subject string          // one line
 	Body    string          // plain text
-	Data    json.RawMessage // what a program that receives it may read; nil: none
+	Data    json.RawMessage // for programs that receive it; may be nil
 	Origin  Origin
 }
 
-// Origin is where a notification comes from. Every field may be empty but Site,
-// which central takes from the credential and never from the sender's word
-// (SF-19, SF-26).
+// Origin says where a notification comes from. Every field may be empty except Site. Central takes
+// Site from the credential, never from the sender's claim (SF-19, SF-26).
 type Origin struct {
 	Site            string
 	Instance        string
 	Script          string
 	Execution       string
 	ParentExecution string
-	Enqueued        time.Time // when the site took it; zero: it does not say
+	Enqueued        time.Time // when the site took it; zero: unknown
 }
 
-// Status is how a notification stands (NO-03). It is read off the states of
-// its messages.
+// Status is the status of a notification (NO-03), derived from the states of its messages.
 type Status string
 
 // The statuses.
@@ -48,7 +45,7 @@ const (
 	Discarded  Status = "discarded"
 )
 
-// StatusOf is the status of a message in a state, of which so many tries failed.
+// StatusOf returns the status of a message in a state, after the given number of tries.
 func StatusOf(s holdfast.State, tries int) Status {
 	switch s {
 	case holdfast.Delivered:

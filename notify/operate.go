@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Check reports everything that is wrong with a channel: its name, its kind,
-// and what its adapter says of the settings.
+// Check returns all faults of a channel: of its name, its kind, and its settings as its adapter
+// reads them.
 func (c *Channels) Check(channel Channel) error {
 	c.init()
 	if err := CheckName("name", channel.Name); err != nil {
@@ -24,7 +24,7 @@ func (c *Channels) Check(channel Channel) error {
 	return nil
 }
 
-// CheckRecipient reports what is wrong with an address on a channel.
+// CheckRecipient returns an error if an address is not valid on a channel.
 func (c *Channels) CheckRecipient(channel Channel, address string) error {
 	if k, ok := c.Kinds[channel.Kind]; ok && k.CheckAddress != nil {
 		return k.CheckAddress(address)
@@ -32,9 +32,9 @@ func (c *Channels) CheckRecipient(channel Channel, address string) error {
 	return nil
 }
 
-// Status is how the channels fare in this process, by name: none before the dispatcher
-// runs. A channel that is disabled has no entry. The empty name stands for notifications
-// whose list led nowhere.
+// Status returns the status of the channels in this process, by name. It is empty before the
+// dispatcher runs. A disabled channel has no entry. The empty name stands for notifications whose
+// list has no channel.
 func (c *Channels) Status() map[string]holdfast.LaneStatus {
 	c.init()
 	c.mu.Lock()
@@ -48,10 +48,10 @@ func (c *Channels) Status() map[string]holdfast.LaneStatus {
 	return all
 }
 
-// Resume lets a held channel go on at once, instead of at its next probe, and with a new
-// adapter: whatever this one knew about refused credentials. It waits a second for what
-// is in hand, not longer: that may end for the dispatcher's Grace, and is cut off. On a
-// store with several nodes the others find out by their probes.
+// Resume makes a held channel continue at once instead of at its next probe. The channel gets a new
+// adapter, which remembers no refused credentials. Resume waits at most a second for deliveries in
+// hand; they may go on for the dispatcher's Grace before they are cut off. If several nodes use the
+// store, the others continue at their next probes.
 func (c *Channels) Resume(ctx context.Context, name string) error {
 	c.init()
 	book, err := c.Books.Latest(ctx)
@@ -65,7 +65,7 @@ func (c *Channels) Resume(ctx context.Context, name string) error {
 	case channel.Disabled:
 		return fmt.Errorf("channel %s is disabled: %w", name, holdfast.ErrState)
 	}
-	if lanes := c.Dispatcher.Lanes; lanes != nil { // kept, also where the channel is not served yet
+	if lanes := c.Dispatcher.Lanes; lanes != nil { // recorded even if the channel is not served yet
 		if err := lanes.SetLaneFault(ctx, Lane(name), ""); err != nil {
 			return fmt.Errorf("resume channel %s: %w", name, err)
 		}
@@ -86,12 +86,12 @@ func (c *Channels) Resume(ctx context.Context, name string) error {
 	return nil
 }
 
-// resumeWait is how long Resume waits for what it asked for.
+// resumeWait is how long Resume waits for its effect.
 const resumeWait = time.Second
 
-// again serves a channel as if it came now, which forgets why it was held, with its next
-// adapter. The marks are closed when that holds, and when nothing of before is in hand;
-// the caller ends the adapters. One that is not served yet is left to follow.
+// again serves a channel as if it were new, with its next adapter. So it forgets why the channel
+// was held. The marks are closed when that takes effect, and when no earlier delivery is in hand.
+// The caller closes the adapters. A channel that is not served yet is left to follow.
 func (c *Channels) again(ctx context.Context, channel *Channel) (marks []<-chan struct{}, idle []*made) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,8 +104,7 @@ func (c *Channels) again(ctx context.Context, channel *Channel) (marks []<-chan 
 	return []<-chan struct{}{c.serve(ctx, channel), former}, idle
 }
 
-// Test sends a notification of its own over a channel, once, and keeps nothing
-// of it.
+// Test sends a test notification over a channel, once, and stores nothing.
 func (c *Channels) Test(ctx context.Context, name, address string) (Report, error) {
 	c.init()
 	book, err := c.Books.Latest(ctx)

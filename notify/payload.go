@@ -22,12 +22,11 @@ const Central = "central"
 const (
 	MaxSubject = 1000
 	MaxType    = 128
-	// MaxPayload is of all of it, as it is stored and sent.
+	// MaxPayload is the limit of a whole notification, as it is stored and sent.
 	MaxPayload = 1 << 20
 )
 
-// payload is what travels: provenance is in the headers, and the id is the
-// message's.
+// payload is what is sent. The origin is in the headers, and the id is the message's.
 type payload struct {
 	Type    string          `json:"type,omitempty"`
 	List    string          `json:"list"`
@@ -36,9 +35,8 @@ type payload struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// UnmarshalJSONFrom takes a name as it is written, and once: of two, another
-// program that reads the same bytes might take the other. What is inside data is
-// the author's own (F1-20).
+// UnmarshalJSONFrom accepts each name only in its exact case and only once: of two, another program
+// that reads the same bytes might take the other. The content of data is up to the author (F1-20).
 func (p *payload) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	begin, err := d.ReadToken()
 	if err != nil {
@@ -46,11 +44,11 @@ func (p *payload) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	switch is := begin.Kind(); {
 	case is == jsontext.KindNull:
-		return nil // it lacks all that it needs
+		return nil // the required fields are missing
 	case is == jsontext.KindBeginArray:
 		return errors.New("it is an array, not an object")
 	case is != jsontext.KindBeginObject:
-		return errors.New("it is no object")
+		return errors.New("it is not an object")
 	}
 	var seen [5]bool
 	for d.PeekKind() != jsontext.KindEndObject {
@@ -81,7 +79,7 @@ func (p *payload) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// field is the place of a name, and where its text goes, if it is one.
+// field returns the number of a name, and where to store its text if it has one.
 func (p *payload) field(name string) (int, *string) {
 	switch name {
 	case "type":
@@ -98,8 +96,8 @@ func (p *payload) field(name string) (int, *string) {
 	return -1, nil
 }
 
-// Encode makes the payload of a notification's message. Equal notifications
-// have equal payloads. The error holds a FieldError for each fault.
+// Encode makes the payload of a notification's message. Equal notifications have equal payloads.
+// The error holds a *FieldError for each fault.
 func Encode(n Notification) ([]byte, error) {
 	p := payload{Type: n.Type, List: n.List, Subject: n.Subject, Body: n.Body, Data: n.Data}
 	if err := p.check(); err != nil {
@@ -114,15 +112,15 @@ func Encode(n Notification) ([]byte, error) {
 	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if len(out) > MaxPayload {
 		return nil, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{
-			Field: "body", Value: fmt.Sprint(len(out), " bytes"), Problem: fmt.Sprintf("is too long; a notification may have %d bytes with all that belongs to it", MaxPayload),
+			Field: "body", Value: fmt.Sprint(len(out), " bytes"), Problem: fmt.Sprintf("is too long; a notification may have %d bytes in all", MaxPayload),
 		})
 	}
 	return out, nil
 }
 
-// Decode reads the notification of a message, which another program may have
-// written: what it does not know it refuses, and the error says why the message
-// can never be delivered (SF-20). Id and site are the message's.
+// Decode reads the notification of a message, which another program may have written. It refuses
+// unknown fields. The error says why the message can never be delivered (SF-20). Id and site are
+// the message's.
 func Decode(m holdfast.Message) (Notification, error) {
 	var p payload
 	if err := jsonv2.Unmarshal(m.Payload, &p, jsonv1.DefaultOptionsV1()); err != nil {
@@ -139,8 +137,8 @@ func Decode(m holdfast.Message) (Notification, error) {
 	return n, nil
 }
 
-// Text is what people read of the payload of a notification's message, which
-// stores keep once. It is empty if the payload is no notification's.
+// Text returns what people read from the payload of a notification's message; stores keep it once.
+// It is empty if the payload is not a notification's.
 func Text(payload []byte) (body string, data json.RawMessage) {
 	n, err := Decode(holdfast.Message{Payload: payload})
 	if err != nil {
@@ -149,7 +147,7 @@ func Text(payload []byte) (body string, data json.RawMessage) {
 	return n.Body, n.Data
 }
 
-// check cleans the texts and reports every fault.
+// check cleans the texts and reports all faults.
 func (p *payload) check() error {
 	var faults []error
 	bad := func(field, value, problem string) {
@@ -172,7 +170,7 @@ func (p *payload) check() error {
 	case len(p.Subject) > MaxSubject:
 		bad("subject", fmt.Sprint(len(p.Subject), " bytes"), fmt.Sprintf("is too long; at most %d bytes are sent", MaxSubject))
 	case p.Subject == "" && strings.TrimSpace(p.Body) == "":
-		bad("subject", "", "is empty, and so is the body; say something")
+		bad("subject", "", "is empty, and so is the body; at least one must be set")
 	}
 	switch {
 	case len(p.Data) == 0, string(p.Data) == "null":
@@ -183,14 +181,14 @@ func (p *payload) check() error {
 	return errors.Join(faults...)
 }
 
-// line makes one line of a text: breaks and other controls become spaces, of
-// which no two follow each other.
+// line returns a text on one line. Each run of line breaks and other control characters becomes one
+// space.
 func line(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || isControl(r) || r == '\u0085' || r == '\u2028' || r == '\u2029' }), " ")
 }
 
-// plain is a text of several lines without what a terminal or a mail would act
-// on, nor what PostgreSQL cannot keep.
+// plain returns a text of several lines without characters that a terminal or a mail would act on,
+// or that PostgreSQL cannot keep.
 func plain(s string) string {
 	if isPlain(s) {
 		return s
@@ -203,8 +201,8 @@ func plain(s string) string {
 	}, strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s))
 }
 
-// isPlain is the quick answer for most texts. It may say no to one that is
-// plain: the byte 0xEF begins U+FFFD, and much that is rare.
+// isPlain is a quick check for most texts. It may return false for a plain text: the byte 0xEF
+// begins U+FFFD and much that is rare.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if b := s[i]; b < ' ' && b != '\n' && b != '\t' || b == 0x7f || b == 0xEF {

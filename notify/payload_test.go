@@ -106,7 +106,7 @@ func TestWhatIsNoNotificationIsRefused(t *testing.T) {
 		``:                                      "unexpected end",
 		`null`:                                  `list "" must not be empty`,
 		`[]`:                                    "array",
-		`7`:                                     "no object",
+		`7`:                                     "not an object",
 		`{"list":"l","subject":"s"} {}`:         "after top-level value",
 		`{"list":"l","subject":"s","to":"x"}`:   `unknown field "to"`,
 		`{"list":7}`:                            "list",
@@ -117,7 +117,7 @@ func TestWhatIsNoNotificationIsRefused(t *testing.T) {
 		`{"list":"..","subject":"s"}`:                      "letters",
 		`{"list":"` + long + `","subject":"s"}`:            "1 to 64",
 		`{"list":"l","subject":"` + long + `"}`:            "subject",
-		`{"list":"l","subject":" \n","body":" \t"}`:        "say something",
+		`{"list":"l","subject":" \n","body":" \t"}`:        "at least one must be set",
 		`{"list":"l","subject":"s","type":"a\nb"}`:         "type",
 		`{"list":"l","subject":"s","type":"` + long + `"}`: "type",
 	} {

@@ -18,10 +18,10 @@ type sending struct {
 	ctx     context.Context // of the attempt, for what the adapter calls
 	channel string
 	to      []Recipient
-	written []bool // guarded by the round
+	written []bool // by recipient; guarded by the round
 }
 
-// known writes down what an adapter tells in the middle of its work.
+// known records what an adapter reports in the middle of its work.
 func (s *sending) known(p Part) bool {
 	var list []Target
 	s.mu.Lock()
@@ -34,14 +34,14 @@ func (s *sending) known(p Part) bool {
 	return s.record(s.ctx, list)
 }
 
-// take turns a report into what is written down.
+// take records a report.
 func (s *sending) take(report *Report) {
 	own, _ := ChannelOf(s.m.Destination)
 	s.served = s.served || s.channel == own && report.Served
 	if f := report.Fault; f != nil && s.channel == own {
 		s.fault = f
 	} else if f != nil && s.fault == nil {
-		c := *f // another channel's fault is no reason to hold this lane, nor to charge the message
+		c := *f // a fault of another channel neither holds this lane nor charges the message
 		if c.Outcome == holdfast.LaneFault || c.Outcome == holdfast.NotStarted {
 			c.Outcome = holdfast.Unreachable
 		}
@@ -67,7 +67,7 @@ func (s *sending) take(report *Report) {
 			}
 		}
 		if d.Outcome == Waiting {
-			d = Delivery{Outcome: Deferred, Code: "no_result", Text: "the channel did not say what became of it", Maybe: true}
+			d = Delivery{Outcome: Deferred, Code: "no_result", Text: "the channel did not report an outcome", Maybe: true}
 		}
 		list = append(list, s.target(i, d, report))
 	}
@@ -75,7 +75,7 @@ func (s *sending) take(report *Report) {
 	s.record(s.ctx, list)
 }
 
-// target is what is written of one recipient. The caller holds the lock.
+// target returns the record for one recipient. The caller holds the lock.
 func (s *sending) target(i int, d Delivery, about *Report) Target {
 	p := &s.to[i]
 	s.written[i] = true
@@ -87,16 +87,16 @@ func (s *sending) target(i int, d Delivery, about *Report) Target {
 	}
 }
 
-// The pause before recipients are recorded again; it doubles.
+// Pauses before recipients are recorded again; they double.
 const (
 	recordPause  = 50 * time.Millisecond
-	recordPauses = 2 * time.Second // at most
+	recordPauses = 2 * time.Second // the longest
 )
 
-// record puts what became of recipients on disk, and says whether it is there.
-// To give up is to ask people twice, so it is tried again as long as the attempt
-// may last; what is left then is kept, and written before the next attempt.
-// Only a store that has closed, or does not know the message any more, ends it.
+// record writes outcomes of recipients to disk and reports whether they are there. Giving up would
+// mean that people are asked twice, so it tries again as long as the attempt may last. The rest is
+// kept and written before the next attempt. It gives up only if the store has closed or no longer
+// knows the message.
 func (r *round) record(ctx context.Context, list []Target) bool {
 	if len(list) == 0 {
 		return true
@@ -113,7 +113,7 @@ func (r *round) record(ctx context.Context, list []Target) bool {
 
 func (c *courier) write(ctx context.Context, id holdfast.ID, list []Target) error {
 	for pause := recordPause; ; pause = min(2*pause, recordPauses) {
-		// Not by ctx: what the other side has taken is to be known.
+		// Not bound to ctx: what the other side has accepted must be recorded.
 		err := c.store.RecordTargets(context.WithoutCancel(ctx), id, list...)
 		if err == nil || final(err) {
 			return err
@@ -133,12 +133,12 @@ func (c *courier) write(ctx context.Context, id holdfast.ID, list []Target) erro
 	}
 }
 
-// final says that to write once more would lead nowhere.
+// final reports that writing again would not help.
 func final(err error) bool {
 	return errors.Is(err, holdfast.ErrClosed) || errors.Is(err, holdfast.ErrNotFound) || errors.Is(err, holdfast.ErrInvalid)
 }
 
-// catchUp writes what an attempt before could not.
+// catchUp writes what an earlier attempt could not.
 func (c *courier) catchUp(ctx context.Context, id holdfast.ID) error {
 	c.late.mu.Lock()
 	list := c.late.list[id]
@@ -150,12 +150,12 @@ func (c *courier) catchUp(ctx context.Context, id holdfast.ID) error {
 	return c.write(ctx, id, list)
 }
 
-// unrecorded is the end of an attempt of which something is not on disk. It
-// charges nobody where that is to be mended.
+// unrecorded is the outcome of an attempt with outcomes that are not on disk. If they can still be
+// written, it charges nobody.
 func unrecorded(err error, accepted bool) error {
 	f := &holdfast.Failure{
 		Outcome: holdfast.NotStarted, Code: "not_recorded", MaybeDelivered: accepted,
-		Err: fmt.Errorf("record what became of recipients: %w", err),
+		Err: fmt.Errorf("record outcomes of recipients: %w", err),
 	}
 	if final(err) {
 		f.Outcome = holdfast.Transient

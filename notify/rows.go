@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// ChannelRow is the row of a channel that a store is to put.
+// ChannelRow returns the row of a channel, for a store to put.
 func ChannelRow(c *Channel) (*rows.Channel, error) {
 	r := &rows.Channel{
 		Name: c.Name, Kind: c.Kind, Settings: c.Settings, Attempts: int64(c.Retry.Attempts), Interval: rows.Micros(c.Retry.Interval),
@@ -26,7 +26,7 @@ func ChannelRow(c *Channel) (*rows.Channel, error) {
 	return r, err
 }
 
-// ListRows are the rows of a list that a store is to put: its own before those of its
+// ListRows returns the rows of a list, for a store to put: its own row before those of its
 // recipients.
 func ListRows(l *List) []rows.Row {
 	list := make([]rows.Row, 1, 1+len(l.Recipients))
@@ -37,12 +37,12 @@ func ListRows(l *List) []rows.Row {
 	return list
 }
 
-// BookTables are the tables whose rows Book.Add takes, in this order.
+// BookTables returns the tables whose rows Book.Add takes, in this order.
 func BookTables() []*rows.Table {
 	return []*rows.Table{rows.Of((*rows.Channel)(nil)), rows.Of((*rows.List)(nil)), rows.Of((*rows.Recipient)(nil))}
 }
 
-// Add takes a row of the book, whose instants are the store's; wall is the time of one.
+// Add adds a row to the book. Its instants are the store's; wall converts one to a time.
 func (b *Book) Add(r rows.Row, wall func(at int64) time.Time) error {
 	switch r := r.(type) {
 	case *rows.Channel:
@@ -53,7 +53,7 @@ func (b *Book) Add(r rows.Row, wall func(at int64) time.Time) error {
 		var waits []int64
 		if r.Waits != "" {
 			if err := json.Unmarshal([]byte(r.Waits), &waits); err != nil {
-				return fmt.Errorf("waits of channel %q: %w", c.Name, err)
+				return fmt.Errorf("retry waits of channel %q: %w", c.Name, err)
 			}
 		}
 		for _, w := range waits {
@@ -70,7 +70,7 @@ func (b *Book) Add(r rows.Row, wall func(at int64) time.Time) error {
 	return nil
 }
 
-// TargetRow is the row of a recipient that a store is to put, of the message with this seq.
+// TargetRow returns the row of a recipient, for a store to put. seq is that of its message.
 func TargetRow(seq int64, t *Target) *rows.Target {
 	return &rows.Target{
 		Seq: seq, Channel: t.Channel, Address: t.Address, Name: t.Name, Result: int64(t.Result), Code: t.Code, Text: t.Text, Receipt: t.Receipt, Maybe: t.Maybe,

@@ -6,13 +6,13 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Standing is how a notification stands, as the program that sent it is told
-// (NO-04). A notification of several channels stands as the worst of them.
+// Standing is the standing of a notification, as its sender sees it (NO-04). A notification of
+// several channels has the standing of its worst copy.
 type Standing struct {
 	ID        holdfast.ID
 	Status    Status
 	Retries   int    // attempts after the first of its cycle, on the way to central or from there on
-	LastError string // of the last attempt that failed
+	LastError string // of the last failed attempt
 	Enqueued  time.Time
 	Delivered time.Time // zero: not yet
 }

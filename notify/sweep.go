@@ -13,12 +13,12 @@ import (
 type Sweeper struct {
 	Store  Store
 	Keep   time.Duration
-	Every  time.Duration // between two looks; zero: an hour
-	Logger *slog.Logger  // nil: none
+	Every  time.Duration // between two sweeps; zero: an hour
+	Logger *slog.Logger  // nil: nothing is logged
 }
 
-// Run sweeps until ctx ends, at once for the first time. It returns an error
-// when the store has stopped.
+// Run sweeps at once and then regularly until ctx ends. It returns an error when the store has
+// stopped.
 func (s *Sweeper) Run(ctx context.Context) error {
 	every := s.Every
 	if every <= 0 {

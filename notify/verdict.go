@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// tally is how all recipients of a copy stand after an attempt.
+// tally is the state of all recipients of a copy after an attempt.
 type tally struct {
 	accepted, deferred, refused int
-	first                       Target // that did not accept, deferred ones first
+	first                       Target // the first that did not accept; deferred ones come first
 	maybe                       bool
 }
 
-// stand counts the recipients as of now: those of this attempt, and of those
-// before who are on the list still.
+// stand counts the recipients: those of this attempt, and those of earlier attempts who are still
+// on the list.
 func (r *round) stand() (t tally) {
 	now := map[key]Target{}
 	for _, target := range r.targets {
@@ -48,8 +48,8 @@ func (r *round) stand() (t tally) {
 	return t
 }
 
-// verdict is the outcome of the copy's message. Addresses are not in its text,
-// which is logged: they stand with the recipients.
+// verdict returns the outcome of the copy's message. Its text is logged and contains no addresses;
+// those are in the targets.
 func (r *round) verdict() (holdfast.Receipt, error) {
 	t := r.stand()
 	all := t.accepted + t.deferred + t.refused
@@ -57,7 +57,7 @@ func (r *round) verdict() (holdfast.Receipt, error) {
 	case r.fault != nil && t.deferred > 0:
 		f := *r.fault
 		f.RetryAfter, f.MaybeDelivered, f.Served = max(f.RetryAfter, r.wait), f.MaybeDelivered || t.maybe, r.served
-		if f.Outcome == holdfast.Permanent { // some may yet be reached
+		if f.Outcome == holdfast.Permanent { // some may still be reached
 			f.Outcome = holdfast.Transient
 		}
 		return holdfast.Receipt{}, &f
@@ -88,7 +88,7 @@ func codeOf(t Target) string {
 	return t.Code
 }
 
-// said is what a recipient's server said, without the recipient's address.
+// said returns the text of a recipient's server, without the recipient's address.
 func said(t Target) string {
 	if t.Address != "" {
 		t.Text = strings.ReplaceAll(t.Text, t.Address, "…")

@@ -93,8 +93,8 @@ func TestWhatARecipientsServerSaid(t *testing.T) {
 func TestWhyThereIsNobody(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]*round{
-		`list "operators" has no recipients`:                                                   rounded(false),
-		`list "operators" has nobody any more who is reached by channel mail and not disabled`: rounded(false, Target{Name: "disabled"}),
+		`list "operators" has no recipients`:                                 rounded(false),
+		`list "operators" has no enabled recipient on channel mail any more`: rounded(false, Target{Name: "disabled"}),
 	} {
 		if f, ok := errors.AsType[*holdfast.Failure](r.nobody()); !ok || f.Err.Error() != want || f.Code != "no_recipients" || f.Outcome != holdfast.Permanent {
 			t.Errorf("got %v, want %s", f, want)

@@ -2,7 +2,8 @@ package rows
 
 import "github.com/holdfast-mq/holdfast/internal/belief"
 
-// list has an empty row of each table: what people have set before what was accepted.
+// list returns an empty row of each table, in order: what people have set comes before accepted
+// messages.
 func list() []Row {
 	return []Row{
 		(*Settings)(nil), (*Lane)(nil), (*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil),
@@ -10,15 +11,15 @@ func list() []Row {
 	}
 }
 
-// Settings is what a store keeps of itself, in one row.
+// Settings is what a store keeps about itself, in one row.
 type Settings struct {
 	One     int64         `row:"one,key,split"`
-	Notices int64         `row:"notices"` // bits: of parked messages, of expired ones
+	Notices int64         `row:"notices"` // bits: callbacks for parked messages, for expired ones
 	Book    int64         `row:"book"`    // version of channels and lists
-	Leaps   []belief.Leap `row:"-"`       // of the store's clock: what ended because of them would end in a copy
+	Leaps   []belief.Leap `row:"-"`       // of the store's clock; messages that expired because of them would otherwise expire in the copy
 }
 
-// Lane is what belongs to a destination.
+// Lane is the settings of a destination.
 type Lane struct {
 	Destination string  `row:"destination,key,book,exact"`
 	Strict      bool    `row:"strict"`
@@ -29,7 +30,7 @@ type Lane struct {
 	DecidedBy   string  `row:"decided_by,null"`
 }
 
-// Token is access to the API.
+// Token is an access token of the API.
 type Token struct {
 	Name    string  `row:"name,key,book"`
 	Role    string  `row:"role"`
@@ -38,22 +39,22 @@ type Token struct {
 	Used    Instant `row:"used,null"`
 }
 
-// Site is a site that the node, a central one, knows. Hashes are nil where there is none.
+// Site is a site of a central node. Absent hashes are nil.
 type Site struct {
 	Name        string  `row:"name,key,book"`
 	Created     Instant `row:"created"`
-	Token       []byte  `row:"token,null,secret"` // of enrolment
+	Token       []byte  `row:"token,null,secret"` // for enrolment
 	TokenUntil  Instant `row:"token_until,null"`
 	Credential  []byte  `row:"hash,null,secret"`
 	Former      []byte  `row:"former,null,secret"`
 	FormerUntil Instant `row:"former_until,null"`
 	Enrolled    Instant `row:"enrolled,null"`
 	Seen        Instant `row:"seen,null"`
-	Version     string  `row:"version,null"` // of the program at the site
+	Version     string  `row:"version,null"` // of the site's program
 	Revoked     Instant `row:"revoked,null"`
 }
 
-// Channel is a way to people.
+// Channel is a channel of notifications.
 type Channel struct {
 	Name     string  `row:"name,key,book"`
 	Kind     string  `row:"kind"`
@@ -66,7 +67,7 @@ type Channel struct {
 	Changed  Instant `row:"changed,grows"`
 }
 
-// List is who gets a notification.
+// List is a list of recipients.
 type List struct {
 	Name        string  `row:"name,key,book"`
 	Description string  `row:"description"`
@@ -78,7 +79,7 @@ type List struct {
 // Recipient is one address of a list.
 type Recipient struct {
 	List     string `row:"list,key,book"`
-	Place    int64  `row:"place,key"` // in the list, from 0
+	Place    int64  `row:"place,key"` // position in the list, from 0
 	Channel  string `row:"channel"`
 	Address  string `row:"address"`
 	Name     string `row:"name"`

@@ -2,8 +2,8 @@ package rows
 
 import "github.com/holdfast-mq/holdfast"
 
-// Message is one message, wherever it stands. It is never claimed: what a process had in
-// hand that died is pending.
+// Message is one message. It is never claimed: a message that was in hand when a process died is
+// pending.
 type Message struct {
 	Seq           int64          `row:"seq,key,split"`
 	ID            holdfast.ID    `row:"id"`
@@ -14,41 +14,41 @@ type Message struct {
 	CorrelationID string         `row:"corr,exact"`
 	OrderingKey   string         `row:"okey,exact"`
 	Payload       []byte         `row:"payload"`
-	Bundle        int64          `row:"bundle"`        // the one that has its payload; zero: none
+	Bundle        int64          `row:"bundle"`        // the bundle that has its payload; zero: none
 	Headers       string         `row:"headers,exact"` // JSON, as stored
-	Retry         string         `row:"retry,exact"`   // the same
+	Retry         string         `row:"retry,exact"`   // JSON, as stored
 	TTL           int64          `row:"ttl"`           // microseconds; 0: none
-	Broken        bool           `row:"-"`             // the content is not what was accepted; it is final
+	Broken        bool           `row:"-"`             // the content differs from what was accepted; this is final
 	State         holdfast.State `row:"state"`
 	Created       Instant        `row:"created"`
-	Due           Instant        `row:"due"` // of one that is pending and does not wait
+	Due           Instant        `row:"due"` // of a pending message that does not wait for its key
 	Expires       Instant        `row:"expires"`
 	FirstTry      Instant        `row:"first_try"`
 	Settled       Instant        `row:"settled"`
-	Start         Instant        `row:"start"` // of one that waits for its key: not before
+	Start         Instant        `row:"start"` // of a message that waits for its key: not due earlier
 	Failures      int64          `row:"failures"`
 	Tries         int64          `row:"tries"`
 	Cycle         int64          `row:"cycle"`
 	Reason        string         `row:"reason"`
-	Waits         bool           `row:"blocked"` // for another one of its ordering key
+	Waits         bool           `row:"blocked"` // for another message with its ordering key
 	Force         bool           `row:"force"`
-	GivenUp       bool           `row:"given_up"` // discarded while it was in hand: the next owner ends it
+	GivenUp       bool           `row:"given_up"` // discarded while in hand: the next owner ends it
 }
 
-// Bundle is a parent of messages, with the payload that they share.
+// Bundle is the parent of some messages, with the payload that they share.
 type Bundle struct {
 	Seq     int64       `row:"seq,key"`
 	Kind    string      `row:"kind,exact"`
 	Source  string      `row:"source,exact"`
 	ID      holdfast.ID `row:"id"`
-	Hash    []byte      `row:"hash"` // of what may not change under its name; empty: it is lost, the name alone decides
+	Hash    []byte      `row:"hash"` // of the content that may not change under its name; empty: lost, and the name alone decides
 	Created Instant     `row:"created"`
-	First   int64       `row:"first"`      // its first message
-	State   int64       `row:"state,null"` // of the first message, once that is purged; zero: it is not
+	First   int64       `row:"first"`      // seq of its first message
+	State   int64       `row:"state,null"` // final state of the first message once it is purged; zero: not purged
 	Payload []byte      `row:"payload"`
 }
 
-// Event is one row of the journal, of a message that there is.
+// Event is one row of the journal, for a message that exists.
 type Event struct {
 	Seq     int64   `row:"seq,key,split"`
 	Message int64   `row:"message"`
@@ -66,13 +66,13 @@ type Event struct {
 	Error   string  `row:"error"`
 	Actor   string  `row:"actor"`
 
-	// Of entries that a copy leaves out: it takes messages' own.
+	// Only of entries that a copy leaves out: it takes those of messages.
 	Subject string      `row:"subject,null"`
 	ID      holdfast.ID `row:"id,null"`
 	Detail  string      `row:"detail,null"`
 }
 
-// Incoming is an id that the inbox remembers, and the message if it is kept.
+// Incoming is an id that the inbox remembers, and its message if that is kept.
 type Incoming struct {
 	Seq       int64       `row:"seq,key,split"`
 	Source    string      `row:"source,exact"`
@@ -85,7 +85,7 @@ type Incoming struct {
 	Expires   Instant     `row:"expires"`
 	Response  []byte      `row:"response"`
 
-	// Of a kept one.
+	// Of a kept message.
 	Kind          string `row:"kind,exact"`
 	Payload       []byte `row:"payload"`
 	Headers       string `row:"headers,exact"`

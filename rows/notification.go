@@ -2,11 +2,11 @@ package rows
 
 import "github.com/holdfast-mq/holdfast"
 
-// Notification is one copy of a notification. Its seq is that of its message, which may be
-// purged: then the columns behind Purged say what that was.
+// Notification is one copy of a notification. Its seq is that of its message. If the message is
+// purged, the columns after Purged keep its last values.
 type Notification struct {
 	Seq       int64       `row:"seq,key,split"`
-	Bundle    int64       `row:"bundle,beside"` // the notification itself
+	Bundle    int64       `row:"bundle,beside"` // number of the notification's bundle
 	Copy      int64       `row:"copy"`
 	ID        holdfast.ID `row:"id"`
 	Message   holdfast.ID `row:"message"`
@@ -19,7 +19,7 @@ type Notification struct {
 	Script    string      `row:"script"`
 	Execution string      `row:"execution"`
 	Parent    string      `row:"parent"`
-	Enqueued  int64       `row:"enqueued"` // by the clock of its site, and no Instant; None: nobody has said
+	Enqueued  int64       `row:"enqueued"` // by the clock of its site, so not an Instant; None: unknown
 	Created   Instant     `row:"created"`
 	Delivered Instant     `row:"delivered"`
 
@@ -34,19 +34,19 @@ type Notification struct {
 	LastError string  `row:"last_error"`
 }
 
-// Target is what became of one recipient. Its seq is that of the message.
+// Target is the outcome of one recipient. Its seq is that of the message.
 type Target struct {
 	Seq       int64   `row:"seq,key,of=hf_notification|hf_message"`
 	Channel   string  `row:"channel,key"`
 	Address   string  `row:"address,key"`
 	Name      string  `row:"name"`
-	Result    int64   `row:"result,final=1"` // of those that have it nobody is asked again
+	Result    int64   `row:"result,final=1"` // a recipient with this result is not asked again
 	Code      string  `row:"code"`
 	Text      string  `row:"text"`
 	Receipt   string  `row:"receipt"`
 	Maybe     bool    `row:"maybe"`
 	Attempts  int64   `row:"attempts"`
-	Cycle     int64   `row:"cycle"` // of the message, in which it was asked last
+	Cycle     int64   `row:"cycle"` // cycle of the message in which the recipient was last asked
 	Server    string  `row:"server"`
 	TLS       string  `row:"tls"`
 	Truncated bool    `row:"truncated"`

@@ -7,24 +7,23 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Row is a pointer to a struct of this package. It is the caller's: a store keeps nothing of
-// it.
+// Row is a pointer to a struct of this package. The caller owns it: a store does not retain it.
 type Row = holdfast.Row
 
-// Instant is a time in microseconds: a distance from an instant that both sides know as
-// the same moment, or, where one store only is concerned, from the zero of its clock. The
-// zero value is that instant.
+// Instant is a time in microseconds. In a copy it is the distance from an instant that both sides
+// know as the same moment. Where only one store is concerned it counts from the zero of the store's
+// clock. The zero value is that instant.
 type Instant int64
 
 const (
-	// None is an instant that there is not: it was not, or never comes.
+	// None marks an absent instant: the event did not happen, or never will.
 	None Instant = -1 << 63
-	// Now is the moment at which a store puts the row.
+	// Now stands for the moment at which a store puts the row.
 	Now Instant = -1<<63 + 1
 )
 
-// Distance is how far an instant is from base; never is the store's word for one that
-// does not come.
+// Distance returns the distance of at from base. never is the store's value for an absent instant,
+// which becomes None.
 func Distance(at, base, never int64) Instant {
 	if at == never || at == int64(None) {
 		return None
@@ -32,7 +31,7 @@ func Distance(at, base, never int64) Instant {
 	return Instant(at - base)
 }
 
-// From is the reverse of Distance.
+// From reverses Distance.
 func (i Instant) From(base, never int64) int64 {
 	if i == None {
 		return never
@@ -40,7 +39,7 @@ func (i Instant) From(base, never int64) int64 {
 	return base + int64(i)
 }
 
-// Micros is a duration in microseconds, rounded up: nothing is due a moment too early.
+// Micros converts a duration to microseconds, rounded up, so that nothing is due too early.
 func Micros(d time.Duration) int64 {
 	m := int64(d / time.Microsecond)
 	if d%time.Microsecond > 0 {
@@ -49,7 +48,7 @@ func Micros(d time.Duration) int64 {
 	return m
 }
 
-// Duration is the reverse of Micros; where it does not fit, it is the longest.
+// Duration reverses Micros. A value that does not fit becomes the longest duration.
 func Duration(us int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Microsecond)
 	return time.Duration(min(max(us, -most), most)) * time.Microsecond

@@ -12,25 +12,25 @@ import (
 // Table describes the rows of one table.
 type Table struct {
 	Name    string
-	Columns []Column // those of the key first
+	Columns []Column // key columns first
 	Key     []Column
-	Of      []string // tables with the row of the same number that this one goes with; nil: none
-	Book    bool     // people have set it: a few rows, which a salvage brings first
-	Split   bool     // it stands in several tables of a store, which reads and writes it by hand
+	Of      []string // tables that have the row to which this one belongs, with the same number; nil: none
+	Book    bool     // people have set the rows; there are few, and a salvage reads them first
+	Split   bool     // spread over several tables of a store, which reads and writes it with code of its own
 
 	made   reflect.Type
-	beside int // the column with the number of the bundle; zero: a row stands beside no message of one
+	beside int // index of the column with the number of the bundle; zero: none
 }
 
 // Column is one column of a table.
 type Column struct {
 	Name   string
 	Null   bool   // a zero value is NULL
-	Grows  bool   // a row that replaces another gets a higher value
+	Grows  bool   // a row that replaces another must have a higher value
 	Secret bool   // the SHA-256 of a secret: 32 bytes
 	Exact  bool   // the text must not be changed
-	Field  string // the struct's: for people
-	Final  int64  // a row with this value is not replaced; zero: each is
+	Field  string // name of the struct's field, for people
+	Final  int64  // a row with this value is not replaced; zero: every row may be
 
 	field int
 }
@@ -38,11 +38,11 @@ type Column struct {
 // New returns an empty row.
 func (t *Table) New() Row { return reflect.New(t.made).Interface().(Row) } //nolint:forcetypeassert // of it the table is made
 
-// Fields are pointers to the fields of a row, one for each column: *string, *[]byte,
-// *int64, *bool, *Instant or *holdfast.ID, and *holdfast.State in a split table.
+// Fields returns pointers to the fields of a row, one for each column: *string, *[]byte, *int64,
+// *bool, *Instant or *holdfast.ID, and in a split table *holdfast.State.
 func (t *Table) Fields(r Row) []any { return fields(r, t.Columns) }
 
-// Field is one of them.
+// Field returns the pointer to field i; see Fields.
 func (t *Table) Field(r Row, i int) any { return fields(r, t.Columns[i:i+1])[0] }
 
 // Clone returns a row with the same fields.
@@ -52,7 +52,7 @@ func (t *Table) Clone(r Row) Row {
 	return c
 }
 
-// KeyFields are those of the columns of the key.
+// KeyFields returns the pointers to the fields of the key; see Fields.
 func (t *Table) KeyFields(r Row) []any { return fields(r, t.Key) }
 
 func fields(r Row, columns []Column) []any {
@@ -64,7 +64,7 @@ func fields(r Row, columns []Column) []any {
 	return list
 }
 
-// Final says whether a row is not to be replaced.
+// Final reports whether a row must not be replaced.
 func (t *Table) Final(r Row) bool {
 	for i, f := range t.Fields(r) {
 		if n, ok := f.(*int64); ok && t.Columns[i].Final != 0 && *n == t.Columns[i].Final {
@@ -74,8 +74,7 @@ func (t *Table) Final(r Row) bool {
 	return false
 }
 
-// Place is the key of a row as a text, which two rows have alike if one replaces the
-// other.
+// Place returns the key of a row as a text. Two rows have the same Place if one replaces the other.
 func (t *Table) Place(r Row) string {
 	var b strings.Builder
 	for i, f := range t.KeyFields(r) {
@@ -92,7 +91,7 @@ func (t *Table) Place(r Row) string {
 	return b.String()
 }
 
-// At returns a row that has the key of a Place, and nothing else.
+// At returns a row with the key of a Place, and otherwise empty.
 func (t *Table) At(place string) (Row, error) {
 	r, rest := t.New(), place
 	for _, f := range t.KeyFields(r) {
@@ -117,18 +116,17 @@ func (t *Table) At(place string) (Row, error) {
 	return r, nil
 }
 
-// Beside returns the row with the numbers of the message and of the bundle that it stands
-// beside. The first column of its key is the message's.
+// Beside returns a copy of the row with the number of the message that it stands beside and the
+// number of the message's bundle.
 func Beside(r Row, message, bundle int64) Row {
 	t := Of(r)
 	r = t.Clone(r)
 	*t.Field(r, 0).(*int64) = message       //nolint:forcetypeassert // CheckBeside
-	*t.Field(r, t.beside).(*int64) = bundle //nolint:forcetypeassert // the same
+	*t.Field(r, t.beside).(*int64) = bundle //nolint:forcetypeassert // CheckBeside
 	return r
 }
 
-// CheckBeside returns ErrNotBeside unless each row is one that can stand beside a message
-// of a bundle.
+// CheckBeside returns ErrNotBeside unless every row can stand beside a message of a bundle.
 func CheckBeside(list ...Row) error {
 	for _, r := range list {
 		if t := Of(r); t == nil || reflect.ValueOf(r).IsNil() || t.beside == 0 {
@@ -138,20 +136,20 @@ func CheckBeside(list ...Row) error {
 	return nil
 }
 
-// Tables lists the tables in the order in which they are copied: what a row goes with is
-// before it.
+// Tables lists the tables in the order in which they are copied: a row comes after the row to which
+// it belongs.
 func Tables() []*Table { return registered().list }
 
-// Plain lists those of Tables whose rows stand in one table as they are described.
+// Plain lists the tables of Tables that are not split.
 func Plain() []*Table { return registered().plain }
 
-// ErrNotPlain says that a row is of no plain table of this package: no store can put it.
-var ErrNotPlain = errors.New("no plain table of package rows")
+// ErrNotPlain means that a row is not of a plain table of this package: no store can put it.
+var ErrNotPlain = errors.New("not a row of a plain table of package rows")
 
-// ErrNotBeside says that no bundle takes a row of its table.
-var ErrNotBeside = errors.New("no table of rows that stand beside messages of a bundle")
+// ErrNotBeside means that a row is of a table whose rows do not stand beside messages of a bundle.
+var ErrNotBeside = errors.New("not a row of a table whose rows stand beside messages of a bundle")
 
-// CheckPlain returns ErrNotPlain unless each row is one, and of a table that Plain lists.
+// CheckPlain returns ErrNotPlain unless every row is of a table that Plain lists.
 func CheckPlain(list ...Row) error {
 	for _, r := range list {
 		if t := Of(r); t == nil || t.Split || reflect.ValueOf(r).IsNil() {
@@ -161,7 +159,7 @@ func CheckPlain(list ...Row) error {
 	return nil
 }
 
-// Of is the table of a row; nil: its type is none of this package.
+// Of returns the table of a row, or nil if its type is not of this package.
 func Of(r Row) *Table { return registered().byType[reflect.TypeOf(r)] }
 
 type registry struct {
@@ -182,7 +180,7 @@ var registered = sync.OnceValue(func() (all registry) { //nolint:gochecknoglobal
 	return all
 })
 
-// describe reads the tags of a row's struct. TestTables finds what is wrong in them.
+// describe reads the tags of a row's struct. TestTables finds faults in them.
 func describe(r Row) *Table {
 	made := reflect.TypeOf(r).Elem()
 	t := &Table{Name: r.Table(), made: made}
@@ -226,16 +224,16 @@ func describe(r Row) *Table {
 	return t
 }
 
-// Range is which rows of a table are read, in the order of their keys.
+// Range selects rows of a table, in the order of their keys.
 type Range struct {
 	Table *Table
-	Base  int64  // the instant from which instants are distances
-	After string // Place of the row before the first; empty: there is none
+	Base  int64  // the instant from which Instants are distances
+	After string // Place of the row before the first; empty: none
 	Limit int64  // of rows; zero: all
-	Bytes int64  // of what they hold; the last may go over it; zero: all
+	Bytes int64  // of contents; the last row may exceed it; zero: no limit
 }
 
-// Behind is the number of the row before the first, of a table whose key is a number.
+// Behind returns the number of the row before the first, for a table whose key is a number.
 func (w *Range) Behind() (seq int64, err error) {
 	if w.After != "" {
 		seq, err = strconv.ParseInt(w.After, 10, 64)
@@ -243,7 +241,7 @@ func (w *Range) Behind() (seq int64, err error) {
 	return seq, err
 }
 
-// Size is how many bytes a row holds, about.
+// Size returns about how many bytes a row holds.
 func (t *Table) Size(r Row) (n int) {
 	for _, f := range t.Fields(r) {
 		switch f := f.(type) {

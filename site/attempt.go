@@ -7,24 +7,24 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Attempt is one attempt of a call and how the call stands after it, together:
-// what an audit and a tracking need (SF-24, SF-34).
+// Attempt is one attempt of a call, together with the state of the call after it, as auditing and
+// tracking need it (SF-24, SF-34).
 type Attempt struct {
 	ID          holdfast.ID // of the operation
 	Category    holdfast.Category
 	Destination string
-	Site        string // empty: it has no name (SF-33)
+	Site        string // empty: the site has no name (SF-33)
 	Outcome     holdfast.Outcome
 	State       holdfast.State // of the operation after it
 	Retries     int            // attempts after the first of its cycle, this one included
-	Code        string         // of a failure: "http_422"
-	Error       string         // empty: it was delivered
-	Occurred    time.Time      // when the attempt began (SF-33); zero: nobody was asked
+	Code        string         // code of a failure, such as "http_422"
+	Error       string         // empty: delivered
+	Occurred    time.Time      // when the attempt began (SF-33); zero: the target was not called
 	Took        time.Duration
 }
 
-// attemptOf makes it; false for a notification on its way to central, which is
-// no call (SF-33).
+// attemptOf makes an Attempt. It returns false for a notification to central, which is not a call
+// (SF-33).
 func (s *Site) attemptOf(a *holdfast.AttemptInfo) (Attempt, bool) {
 	d, ok := s.conf.Destinations[a.Destination]
 	if !ok {

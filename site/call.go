@@ -13,65 +13,62 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// DefaultWait is how long a call waits for what the first attempt comes to
-// unless it says otherwise.
+// DefaultWait is how long a call waits for the outcome of its first attempt by default.
 const DefaultWait = 10 * time.Second
 
-// Call is one call of a foreign system, or one write of a database. The zero
-// value of each field but Destination and Endpoint works.
+// Call is one call of a foreign system, or one write to a database. Only Destination and Endpoint
+// are required.
 type Call struct {
 	Destination string
-	Endpoint    string // what is called there: {endpoint} in a URL, the name of a statement
-	Payload     []byte // nil: null; for a node's adapters it must be JSON
-	// ID is the operation id, and the idempotency key of every attempt; zero:
-	// minted. The same id with the same content is the same call (SF-14).
+	Endpoint    string // what is called there: {endpoint} in a URL, or the name of a statement
+	Payload     []byte // nil: null; for the adapters of a node it must be JSON
+	// ID is the operation id and the idempotency key of every attempt. Zero: a new id. The same id
+	// with the same content is the same call (SF-14).
 	ID            holdfast.ID
 	CorrelationID string
-	OrderingKey   string // calls of a key go one after the other
+	OrderingKey   string // calls with the same key are made one after the other
 	Headers       map[string]string
-	Origin        notify.Origin // which instance, script and run calls; the site is the Site's
+	Origin        notify.Origin // the calling instance, script and run; its site is the Site's
 
-	Retries  int           // after the first attempt; zero: the destination's; holdfast.Unlimited: no number ends them
-	Interval time.Duration // a fixed wait between two attempts; zero: the destination's
-	TTL      time.Duration // past it the call expires; zero: the destination's
+	Retries  int           // retries after the first attempt; zero: the destination's; holdfast.Unlimited: no limit
+	Interval time.Duration // fixed wait between two attempts; zero: the destination's
+	TTL      time.Duration // after this time the call expires; zero: the destination's
 
-	// Wait is how long the call waits for what the first attempt comes to; zero:
-	// DefaultWait. A destination that is down is not waited for.
+	// Wait is how long the call waits for the outcome of its first attempt. Zero: DefaultWait. It
+	// does not wait for a destination that is down.
 	Wait time.Duration
-	// Later puts the call into the buffer and returns: no attempt is waited for
-	// (SF-05).
+	// Later buffers the call and returns without waiting for an attempt (SF-05).
 	Later bool
 }
 
-// Answer is what became of a call.
+// Answer is the outcome of a call.
 type Answer struct {
 	ID    holdfast.ID
-	State holdfast.State // Delivered; else where it stands
-	// Buffered says that it is on disk and will be tried, again or at all.
+	State holdfast.State // Delivered, or the present state
+	// Buffered means that the call is on disk and will be tried, for the first time or again.
 	Buffered  bool
-	Duplicate bool   // the id was known, with the same content: nothing new was taken
-	Response  []byte // the target's answer; nil for a repeat, and where it is buffered
-	// Failure is what the first attempt said, where it failed and is tried again.
+	Duplicate bool   // the id was known with the same content: nothing new was taken
+	Response  []byte // the target's answer; nil for a duplicate or a buffered call
+	// Failure is the failure of the first attempt, if the call will be tried again.
 	Failure *holdfast.Failure
 }
 
-// CachedCall calls a foreign system (category external-system). What the target
-// has done is in the answer; what it cannot take now is buffered, which is no
-// error. A RefusedError says that the target will never take it, an EndedError
-// that a call of this id was given up or has expired.
-// Other errors, such as ErrInvalid, ErrConflict and ErrDiskFull, mean that
-// nothing was taken. At the end of ctx the call stays buffered.
+// CachedCall calls a foreign system (category external-system). If the target has acted, its
+// response is in the answer. If it cannot act now, the call is buffered, which is no error. A
+// RefusedError means that the target will never accept the call; an EndedError means that a call
+// with this id was given up or has expired. After any other error, such as ErrInvalid, ErrConflict
+// or ErrDiskFull, nothing was taken. If ctx ends, the call stays buffered.
 func (s *Site) CachedCall(ctx context.Context, c Call) (Answer, error) {
 	return s.Submit(ctx, holdfast.CategoryExternalSystem, c)
 }
 
-// CachedWrite writes to a foreign database (category cached-db-write). It
-// answers as CachedCall does.
+// CachedWrite writes to a foreign database (category cached-db-write). It answers as CachedCall
+// does.
 func (s *Site) CachedWrite(ctx context.Context, c Call) (Answer, error) {
 	return s.Submit(ctx, holdfast.CategoryCachedDBWrite, c)
 }
 
-// Submit is CachedCall for any category, also one of the program's own.
+// Submit is CachedCall for any category, including the program's own categories.
 func (s *Site) Submit(ctx context.Context, category holdfast.Category, c Call) (Answer, error) {
 	m, err := s.message(category, &c)
 	if err != nil {
@@ -96,7 +93,7 @@ func (s *Site) Submit(ctx context.Context, category holdfast.Category, c Call) (
 	return a, nil
 }
 
-// message makes the library's message of a call.
+// message converts a call to a message.
 func (s *Site) message(category holdfast.Category, c *Call) (holdfast.Message, error) {
 	d, known := s.conf.Destinations[c.Destination]
 	var faults []error
@@ -107,13 +104,13 @@ func (s *Site) message(category holdfast.Category, c *Call) (holdfast.Message, e
 	case !known:
 		bad("destination", fmt.Sprintf("%.80s", c.Destination), "is not a destination of this site; known are "+strings.Join(slices.Sorted(maps.Keys(s.conf.Destinations)), ", "))
 	case d.Category != category:
-		bad("category", string(category), "is not that of destination "+c.Destination+", which is "+string(d.Category))
+		bad("category", string(category), "does not match destination "+c.Destination+", which is "+string(d.Category))
 	}
 	switch {
 	case c.Wait < 0:
 		bad("wait", c.Wait.String(), "must not be negative; set Later to wait for nothing")
 	case c.Later && c.Wait > 0:
-		bad("wait", c.Wait.String(), "waits for an attempt, and Later says not to; leave one of them out")
+		bad("wait", c.Wait.String(), "must not be set with Later, which waits for no attempt")
 	}
 	if c.Retries < holdfast.Unlimited {
 		bad("retries", fmt.Sprint(c.Retries), "must be positive, 0 for the destination's or Unlimited")
@@ -149,7 +146,7 @@ func (c *Call) headers() map[string]string {
 	return h
 }
 
-// retry is the policy that a call brings, in whole or in part; nil: none.
+// retry returns the policy that a call sets, in whole or in part, or nil.
 func (c *Call) retry() *holdfast.RetryPolicy {
 	var p holdfast.RetryPolicy
 	switch {

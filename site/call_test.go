@@ -269,7 +269,7 @@ func TestAWrongCallIsRefused(t *testing.T) {
 	}{
 		"nowhere":    {site.Call{Destination: "epr", Endpoint: "x"}, []string{`destination "epr"`, "known are erp"}},
 		"wait":       {site.Call{Wait: -1}, []string{"wait", "Later"}},
-		"both":       {site.Call{Wait: time.Second, Later: true}, []string{"leave one of them out"}},
+		"both":       {site.Call{Wait: time.Second, Later: true}, []string{"must not be set with Later"}},
 		"numbers":    {site.Call{Retries: -2, Interval: -1}, []string{"retries", "interval"}},
 		"headers":    {site.Call{Headers: map[string]string{"HF-script": "x"}}, []string{"headers.HF-script", "use another name"}},
 		"origin":     {site.Call{Origin: notify.Origin{Script: strings.Repeat("x", 257)}}, []string{"sourceScript", "256"}},

@@ -10,22 +10,20 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Forwarder takes the notifications of a site into its outbox, from where they
-// are forwarded to central. A node gives it to its operator API. Its methods
-// may be called concurrently.
+// Forwarder puts the notifications of a site into its outbox, from which they are forwarded to
+// central. A node gives it to its operator API. Its methods may be called concurrently.
 type Forwarder struct {
 	Enqueuer holdfast.Enqueuer
 	Outbox   holdfast.Outbox
 	Name     string // of the site; empty: notify.UnknownSite
-	// Ask asks central how a notification stands that has left this site. What
-	// central does not know is ErrNotFound. Nil: nobody can be asked.
+	// Ask asks central for the standing of a notification that has left this site. It returns
+	// ErrNotFound if central does not know it. Nil: central cannot be asked.
 	Ask func(ctx context.Context, id holdfast.ID) (notify.Standing, error)
 }
 
-// Submit takes a notification durably. Site and, where it is not set, the
-// instant of the sending are stamped here: the site's own word counts and not
-// its author's (SF-19, SF-26). An id that is known with other content is
-// ErrConflict.
+// Submit takes a notification durably. It sets the site, and the time of sending if that is not
+// set: the site decides these, not the author (SF-19, SF-26). An id that is known with other
+// content is ErrConflict.
 func (f *Forwarder) Submit(ctx context.Context, n notify.Notification) (holdfast.Receipt, error) {
 	m, err := f.message(n)
 	if err != nil {
@@ -56,10 +54,9 @@ func (f *Forwarder) message(n notify.Notification) (m holdfast.Message, err erro
 	return m, err
 }
 
-// Status says how a notification stands: by the site's own row while the site
-// has to do with it, else by asking central (NO-04). An id that nobody knows is
-// ErrNotFound. Where central cannot be asked now, the error wraps
-// ErrUnavailable.
+// Status returns the standing of a notification: from the site's own row while the site still
+// handles it, otherwise from central (NO-04). An unknown id is ErrNotFound. If central cannot be
+// asked now, the error wraps ErrUnavailable.
 func (f *Forwarder) Status(ctx context.Context, id holdfast.ID) (notify.Standing, error) {
 	id, err := holdfast.ParseID(string(id)) // a UUID in any form is one value (SF-12)
 	if err != nil {
@@ -72,18 +69,18 @@ func (f *Forwarder) Status(ctx context.Context, id holdfast.ID) (notify.Standing
 	case err != nil:
 		return notify.Standing{}, err
 	case r.Message.Destination != notify.Central:
-		return notify.Standing{}, fmt.Errorf("notification %s: the id is that of a message for %s: %w", id, r.Message.Destination, holdfast.ErrNotFound)
+		return notify.Standing{}, fmt.Errorf("notification %s: the id belongs to a message for %s: %w", id, r.Message.Destination, holdfast.ErrNotFound)
 	case r.State == holdfast.Delivered:
 		return f.ask(ctx, id, &r)
 	}
 	return standingOf(&r), nil
 }
 
-// ask asks central. Of what this site knows to have left, "not found" is no
-// answer: central may have lost it, and is sent it again.
+// ask asks central. If this site knows that the notification has left, "not found" is no answer:
+// central may have lost it, and will get it again.
 func (f *Forwarder) ask(ctx context.Context, id holdfast.ID, left *holdfast.Record) (notify.Standing, error) {
 	if f.Ask == nil {
-		return notify.Standing{}, fmt.Errorf("notification %s: central cannot be asked by this program: %w", id, holdfast.ErrUnavailable)
+		return notify.Standing{}, fmt.Errorf("notification %s: this program cannot ask central: %w", id, holdfast.ErrUnavailable)
 	}
 	is, err := f.Ask(ctx, id)
 	switch {
@@ -92,18 +89,18 @@ func (f *Forwarder) ask(ctx context.Context, id holdfast.ID, left *holdfast.Reco
 	case errors.Is(err, holdfast.ErrNotFound) && left == nil:
 		return notify.Standing{}, fmt.Errorf("notification %s: %w", id, holdfast.ErrNotFound)
 	case errors.Is(err, holdfast.ErrNotFound):
-		return notify.Standing{}, fmt.Errorf("notification %s: central has taken it and does not show it now: %w", id, holdfast.ErrUnavailable)
+		return notify.Standing{}, fmt.Errorf("notification %s: central has accepted it but does not show it now: %w", id, holdfast.ErrUnavailable)
 	case errors.Is(err, holdfast.ErrUnavailable):
 		return notify.Standing{}, fmt.Errorf("notification %s: %w", id, err)
 	}
 	return notify.Standing{}, fmt.Errorf("notification %s: ask central: %w: %w", id, holdfast.ErrUnavailable, err)
 }
 
-// standingOf reads a row that the site still decides about.
+// standingOf returns the standing of a row that the site still decides about.
 func standingOf(r *holdfast.Record) notify.Standing {
 	is := notify.Standing{
 		ID: r.Message.ID, Status: notify.StatusOf(r.State, r.Tries), Retries: max(r.Tries-1, 0), LastError: r.LastError,
-		Enqueued: notify.OriginOf(r.Message.Headers).Enqueued, // as central says it later
+		Enqueued: notify.OriginOf(r.Message.Headers).Enqueued, // central will report the same time later
 	}
 	if is.Status == notify.Pending || is.Status == notify.Retrying {
 		is.Status = notify.Forwarding

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// OperationStatus is how a call stands (SF-21).
+// OperationStatus is the status of a call (SF-21).
 type OperationStatus string
 
 // The statuses.
@@ -18,7 +18,7 @@ const (
 	Submitted OperationStatus = "submitted" // on disk; no attempt has failed
 	Retrying  OperationStatus = "retrying"  // an attempt has failed; another will be made
 	Delivered OperationStatus = "delivered"
-	Failed    OperationStatus = "failed" // its first attempt was refused for good (SF-25)
+	Failed    OperationStatus = "failed" // the first attempt was refused permanently (SF-25)
 	Parked    OperationStatus = "parked" // waits for a person
 	Expired   OperationStatus = "expired"
 	Discarded OperationStatus = "discarded"

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Store is what a site keeps its messages in; sqlite.DB and postgres.DB are one.
+// Store is the store of a site's messages; sqlite.DB and postgres.DB implement it.
 type Store interface {
 	holdfast.Store
 	holdfast.Outbox
@@ -22,78 +22,77 @@ type Store interface {
 	holdfast.Sweepable
 }
 
-// Destination is where calls go: a foreign system, or a database.
+// Destination is a target of calls: a foreign system or a database.
 type Destination struct {
-	// Category says what is called. A program may have its own beside those of
-	// the library, each with deliverers of its own (SF-02).
+	// Category says what is called. A program may have its own categories besides those of the
+	// library, each with its own deliverers (SF-02).
 	Category holdfast.Category
-	// Route is the way. The zero fields of its Retry are DefaultRetry's. Without
-	// a Deliverer the calls stay pending until a later start has one (SF-11).
+	// Route is how to deliver. Zero fields of its Retry are DefaultRetry's. Without a Deliverer the
+	// calls stay pending until a later start has one (SF-11).
 	Route holdfast.Route
-	TTL   time.Duration // of a call that gives none; zero: it never expires
+	TTL   time.Duration // of a call without a TTL; zero: it never expires
 }
 
-// Config is what a Site is made of.
+// Config configures a Site.
 type Config struct {
 	Store Store
-	// Name of the site, the source of all that it sends; empty: notify.UnknownSite.
+	// Name of the site, the source of everything that it sends; empty: notify.UnknownSite.
 	Name         string
 	Destinations map[string]Destination
-	// Central takes notifications; package link has its deliverer. Without one
-	// they stay pending. Zero fields of its Retry are DefaultRetry's. A Deliverer that
-	// has the method Held, as link.Site does, is asked how long what it has forwarded
-	// is kept: one that wraps it must have it too.
+	// Central delivers notifications to central; package link has its Deliverer. Without a
+	// Deliverer they stay pending. Zero fields of its Retry are DefaultRetry's. If the Deliverer
+	// has the method Held, as link.Site does, the Site asks it how long to keep what was forwarded.
+	// A Deliverer that wraps one must have Held too.
 	Central holdfast.Route
 	// CentralStrict: a parked notification stops those of its ordering key.
 	CentralStrict bool
-	// Ask asks central how a notification stands that has left this site. What
-	// central does not know is ErrNotFound. Nil: nobody can be asked.
+	// Ask asks central for the standing of a notification that has left this site. It returns
+	// ErrNotFound if central does not know it. Nil: central cannot be asked.
 	Ask func(ctx context.Context, id holdfast.ID) (notify.Standing, error)
-	// Alone says that there is no central: Notify is ErrState, and a destination may have
-	// the name of the way there. A node is so that brings notifications to people itself.
+	// Alone means that there is no central. Notify then returns ErrState, and a destination may
+	// have central's name. A node that notifies people itself is Alone.
 	Alone bool
 
-	Poll     time.Duration     // the longest time between two looks for due messages; zero: 1 s (SF-06)
-	Grace    time.Duration     // for work in hand at a stop; zero: 10 s (SF-10)
-	Observer holdfast.Observer // nil: none
-	// OnAttempt is told of every attempt of a call whose outcome has been recorded,
-	// never of notifications (SF-33). It must not block. Nil: nobody is told.
+	Poll     time.Duration     // longest time between two checks for due messages; zero: 1 s (SF-06)
+	Grace    time.Duration     // how long attempts may go on after a stop; zero: 10 s (SF-10)
+	Observer holdfast.Observer // may be nil
+	// OnAttempt is called for every attempt of a call whose outcome has been recorded, and never
+	// for notifications (SF-33). It must not block. May be nil.
 	OnAttempt func(a Attempt)
-	// OnParked and OnExpired are told of what parked or expired, notifications too,
-	// as those of a Dispatcher are: durably, and again where they fail.
+	// OnParked and OnExpired are called when a message parks or expires, notifications included.
+	// They work as those of a Dispatcher: durably, and again after an error.
 	OnParked, OnExpired func(ctx context.Context, e holdfast.Ended) error
 
-	// Retention is for how long the store keeps what has ended: all of it, also what the
-	// program has put there itself. An id of a call is new again once its row is gone. Nil:
-	// DefaultRetention; &holdfast.Retention{} keeps all for ever.
+	// Retention is how long the store keeps ended messages, including those that the program has
+	// put there itself. Once the row of a call is gone, its id counts as new. Nil:
+	// DefaultRetention. &holdfast.Retention{} keeps everything for ever.
 	Retention *holdfast.Retention
 	Sweep     time.Duration // between purges; zero: 5 min
-	// Inbox is swept besides, and keeps ids for InboxRetention; zero: DefaultInboxRetention.
-	// Nil: it is not, and nor is one within Store.
+	// Inbox is swept too, and keeps ids for InboxRetention; zero: DefaultInboxRetention. Nil: no
+	// inbox is swept, not even one within Store.
 	Inbox          holdfast.InboxLog
 	InboxRetention time.Duration
 
-	Waiters  *holdfast.Waiters  // who waits for first attempts, besides those who call; nil: nobody
-	Progress *holdfast.Progress // the watch of the store, run by whoever made it; nil: one of its own
-	Logger   *slog.Logger       // nil: none
+	Waiters  *holdfast.Waiters  // waiters for first attempts, besides the callers of Submit; may be nil
+	Progress *holdfast.Progress // of the store, run by its maker; nil: the Site makes its own
+	Logger   *slog.Logger       // nil: nothing is logged
 }
 
-// DefaultRetention is how long a site keeps what has ended: a week, and what is
-// parked until a person decides.
+// DefaultRetention is how long a site keeps ended messages: a week. Parked messages stay until a
+// person decides.
 func DefaultRetention() holdfast.Retention {
 	const week = 7 * 24 * time.Hour
 	return holdfast.Retention{Delivered: week, Expired: week, Discarded: week}
 }
 
-// DefaultRetry is how a site tries again: every 30 s, fifty retries after the
-// first attempt (SF-06, SF-07, SF-32). An attempt that found nobody is not
-// counted.
+// DefaultRetry is the default retry policy of a site: every 30 s, fifty retries after the first
+// attempt (SF-06, SF-07, SF-32). An attempt that reaches nobody is not counted.
 func DefaultRetry() holdfast.RetryPolicy {
 	return holdfast.RetryPolicy{First: 30 * time.Second, Max: 30 * time.Second, Jitter: -1, Factor: 1, Attempts: 51}
 }
 
-// Site takes what its program calls, and delivers it. Its methods may be called
-// concurrently, also before Run and after it: then what they take waits.
+// Site takes what its program calls, and delivers it. Its methods may be called concurrently, even
+// before Run and after it; messages then wait.
 type Site struct {
 	conf       Config
 	log        *slog.Logger
@@ -101,17 +100,16 @@ type Site struct {
 	dispatcher *holdfast.Dispatcher
 	sweeper    *holdfast.Sweeper
 	submitter  *holdfast.Submitter
-	forwarder  *Forwarder // nil: it is alone
+	forwarder  *Forwarder // nil: the Site is Alone
 }
 
-// holder is a way to central that says how long what it has forwarded is kept, so that
-// it can be sent again to a central that has lost it.
+// holder is a Deliverer to central that says how long to keep what it has forwarded, so that it can
+// send it again to a central that has lost it.
 type holder interface {
 	Held() map[string]time.Duration
 }
 
-// New checks the configuration and makes a site of it. The error holds every
-// fault.
+// New checks the configuration and makes a Site. Its error holds all faults.
 func New(conf Config) (*Site, error) {
 	s := &Site{conf: conf, log: conf.Logger, waiters: conf.Waiters}
 	if s.waiters == nil {
@@ -172,11 +170,11 @@ func (c *Config) check() error {
 	for name, d := range c.Destinations {
 		switch {
 		case name == notify.Central && !c.Alone:
-			bad("destinations."+name, "", "has the name of the way to central; use another name, or the field Central")
+			bad("destinations."+name, "", "has the name of the lane to central; use another name, or the field Central")
 		case d.Category == "":
 			bad("destinations."+name+".category", "", "is empty; say what is called there, such as "+string(holdfast.CategoryExternalSystem))
 		case d.Category == holdfast.CategoryNotification:
-			bad("destinations."+name+".category", string(d.Category), "is that of the way to central; set the field Central")
+			bad("destinations."+name+".category", string(d.Category), "is reserved for the lane to central; set the field Central")
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -185,9 +183,9 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Run delivers, expires and purges until ctx ends; then what is in hand may end for
-// the grace, and nobody is kept waiting. Its error is that of the Dispatcher or of the
-// Sweeper, and says which. It runs once.
+// Run delivers, expires and purges until ctx ends. Then work in hand may go on for the grace, and
+// waiting callers are released. Its error is the Dispatcher's or the Sweeper's, and says which. Run
+// may be called once.
 func (s *Site) Run(ctx context.Context) error {
 	return run.All(ctx, run.Part{Name: "sweeper", Run: s.sweeper.Run}, run.Part{Name: "dispatcher", Run: s.deliver})
 }
@@ -219,37 +217,37 @@ func (s *Site) deliver(ctx context.Context) error {
 
 const (
 	laneEvery = 10 * time.Second // between two tries to configure the lane to central
-	laneTime  = 5 * time.Second  // bounds one of them: the dispatcher waits for the first
+	laneTime  = 5 * time.Second  // limits one try: the dispatcher waits for the first
 )
 
-// newBeforeOld lets an alarm go before what an outage has left, and says whether the store
-// knows.
+// newBeforeOld lets a new alarm go before the backlog of an outage. It reports whether the store
+// has recorded that.
 func (s *Site) newBeforeOld(ctx context.Context) bool {
 	bounded, cancel := context.WithTimeout(ctx, laneTime)
 	defer cancel()
 	err := s.conf.Store.ConfigureLane(bounded, notify.Central, holdfast.LaneSettings{LiveFirst: true, Strict: s.conf.CentralStrict})
 	if err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "what is new goes to central behind what waits, for now", slog.Any("error", err))
+		s.log.WarnContext(ctx, "new messages go to central behind waiting ones, for now", slog.Any("error", err))
 	}
 	return err == nil
 }
 
-// Dispatcher delivers what the site's store holds: for further routes, and for people who
-// pause and resume destinations. Run runs it.
+// Dispatcher returns the dispatcher that Run runs. Use it for further routes, and to pause and
+// resume destinations.
 func (s *Site) Dispatcher() *holdfast.Dispatcher { return s.dispatcher }
 
-// Forwarder takes the site's notifications; nil: it is Alone.
+// Forwarder takes the site's notifications. It is nil if the Site is Alone.
 func (s *Site) Forwarder() *Forwarder { return s.forwarder }
 
-// Lanes tells how the destinations fare; none before Run.
+// Lanes returns the status of the destinations; empty before Run.
 func (s *Site) Lanes() []holdfast.LaneStatus { return s.dispatcher.Status() }
 
-// Unserved are the destinations that have due messages and no deliverer here, by
-// name, as of the last look; for a program's own health. Their rows stay pending
-// (SF-11). It asks no database.
+// Unserved returns, by name, the destinations that have due messages and no deliverer here, as of
+// the last check. Use it for the program's own health. The messages stay pending (SF-11). It does
+// not query the database.
 func (s *Site) Unserved() []string { return s.dispatcher.Unserved() }
 
-// observer tells the program of calls, and then its own observer.
+// observer passes calls to OnAttempt, and everything to the configured Observer.
 type observer struct {
 	site *Site
 	own  holdfast.Observer
@@ -258,7 +256,7 @@ type observer struct {
 func (o observer) ObserveAttempt(a holdfast.AttemptInfo) {
 	if tell := o.site.conf.OnAttempt; tell != nil {
 		if call, ok := o.site.attemptOf(&a); ok {
-			defer tell(call) // whichever of the two panics, the other is told
+			defer tell(call) // if either of the two panics, the other is still called
 		}
 	}
 	if o.own != nil {

@@ -16,7 +16,7 @@ func cancelled(t testing.TB) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// claims tests how messages are handed out and settled.
+// claims tests how messages are claimed and settled.
 func claims(t *testing.T, m Maker) {
 	t.Helper()
 	m.meet(t, map[string]func(k *kit){
@@ -73,7 +73,7 @@ func claims(t *testing.T, m Maker) {
 		"a claim that went to another owner cannot be settled": func(k *kit) {
 			k.put(holdfast.Message{ID: "m"})
 			old := k.one("m")
-			k.reopen() // as if the owner had been taken for dead
+			k.reopen() // as if the owner had been considered dead
 			now := k.one("m")
 			if k.settle(old, delivered()) {
 				k.t.Error("the former owner's settlement took effect")
@@ -85,7 +85,7 @@ func claims(t *testing.T, m Maker) {
 			k.put(holdfast.Message{ID: "m"})
 			k.wins(k.one("m"), failed(100*time.Second))
 			k.nothing()
-			k.pass(80 * time.Second) // a slow machine takes some seconds for what follows
+			k.pass(80 * time.Second) // a slow machine takes some seconds for the following lines
 			k.nothing()
 			k.reopen()
 			k.nothing()

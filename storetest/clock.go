@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// clock tests that a wrong clock ends nothing (F1-50, F1-51, F1-52): the
-// machine's, or the database's.
+// clock tests that a wrong clock ends nothing (F1-50, F1-51, F1-52), whether it is the machine's or
+// the database's.
 func clock(t *testing.T, m Maker) {
 	t.Helper()
 	m.needsStep(t)
@@ -39,7 +39,7 @@ func clock(t *testing.T, m Maker) {
 
 const day = 24 * time.Hour
 
-// step sets the clock; no time passes.
+// step sets the clock without letting time pass.
 func (k *kit) step(d time.Duration) { k.t.Helper(); k.m.Step(k.t, k.Full, d) }
 
 // stopped sets the clock while the store is closed.
@@ -52,7 +52,7 @@ func (k *kit) stopped(d time.Duration) {
 	k.reopen()
 }
 
-// upkeep is what a node does by the way.
+// upkeep counts what a node does regularly.
 type upkeep struct{ expired, purged, swept int }
 
 func (k *kit) upkeep() (u upkeep) {
@@ -63,8 +63,8 @@ func (k *kit) upkeep() (u upkeep) {
 	return u
 }
 
-// look is what a node does in a second, and fails if anything ended. On a machine
-// that is too slow, what ends after seconds may have expired.
+// look does what a node does in a second, and fails if anything ended. On a slow machine, messages
+// with a TTL of seconds may have expired.
 func (k *kit) look(slow func() bool) {
 	k.t.Helper()
 	u := k.upkeep()
@@ -83,9 +83,9 @@ func (k *kit) look(slow func() bool) {
 	k.pass(time.Second)
 }
 
-// wrongFor4s has a clock that goes wrong and is put right again.
+// wrongFor4s makes a clock wrong and corrects it after 4 s.
 func wrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.Duration)) {
-	const short = 13 * time.Second // over by 10 s ahead
+	const short = 13 * time.Second // over if the clock is 10 s ahead
 	k.put(
 		holdfast.Message{ID: "short", Destination: "down", TTL: short},
 		holdfast.Message{ID: "long", Destination: "down", TTL: day},
@@ -108,7 +108,7 @@ func wrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.Durat
 	}
 	right(k, -by)
 	k.look(slow)
-	k.reopen() // nothing that was decided is lost
+	k.reopen() // no decision is lost
 	k.look(slow)
 	late := slow()
 	if late {
@@ -125,7 +125,7 @@ func wrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.Durat
 		k.t.Errorf("the id of the inbox is known: %t, %v", known, r.Err)
 	}
 
-	// It goes on at once.
+	// Everything goes on at once.
 	k.put(holdfast.Message{ID: "new", Destination: "down", TTL: 20 * time.Second})
 	k.pass(21 * time.Second)
 	if n := k.expire(); n != 2 && (n != 1 || !late) {
@@ -134,7 +134,7 @@ func wrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.Durat
 	equal(k, "what can be delivered", sorted(idsOf(k.claimOf("down", 10))), []holdfast.ID{"long"})
 	k.pass(day + time.Hour)
 	u := k.upkeep()
-	if u.expired != 2 { // long is in hand
+	if u.expired != 2 { // "long" is in hand
 		k.t.Errorf("%d expired after their time, want tried and parked", u.expired)
 	}
 	if u.purged < 4 { // delivered, short, the note and its message; the newest row may stay
@@ -182,8 +182,8 @@ func aStop(k *kit) {
 	k.is("ends", holdfast.Pending)
 }
 
-// listsHeld asks for what is held, however it is narrowed and paged: ends and parked, and
-// nothing else that is there.
+// listsHeld lists what is held, with every filter and page size: only ends and parked, and nothing
+// else.
 func (k *kit) listsHeld() {
 	k.t.Helper()
 	for name, c := range map[string]struct {
@@ -218,7 +218,7 @@ func (k *kit) first(q holdfast.Query) holdfast.Page {
 	return p
 }
 
-// within fails unless d is as long as want, to some minutes.
+// within fails unless d equals want, to within some minutes.
 func (k *kit) within(what string, d, want time.Duration) {
 	k.t.Helper()
 	if (d - want).Abs() > 10*time.Minute {
@@ -226,15 +226,15 @@ func (k *kit) within(what string, d, want time.Duration) {
 	}
 }
 
-// last is what happened to a message last.
+// last returns the last entry in a message's history.
 func (k *kit) last(id holdfast.ID) holdfast.Entry {
 	k.t.Helper()
 	history := k.get(id).History
 	return history[len(history)-1]
 }
 
-// runsWhatIsHeld decides that messages are to be delivered whose TTL is over by a
-// clock that is doubted: they have it anew (F1-51).
+// runsWhatIsHeld decides that messages are delivered whose TTL is over by a doubted clock. Their
+// TTL begins anew (F1-51).
 func runsWhatIsHeld(k *kit) {
 	k.put(holdfast.Message{ID: "first", TTL: day}, holdfast.Message{ID: "aside", TTL: day}, holdfast.Message{ID: "lives", TTL: 4 * day})
 	k.put(holdfast.Message{ID: "again", Destination: "b", TTL: 2 * day})
@@ -262,7 +262,7 @@ func runsWhatIsHeld(k *kit) {
 		k.t.Errorf("the TTL of a message that lives began anew: %+v", e)
 	}
 	equal(k, "expired", k.expire(), 0)
-	k.step(-2*day - 12*time.Hour) // the clock was wrong: what is new is none of that
+	k.step(-2*day - 12*time.Hour) // the clock was wrong: nothing new is affected
 	equal(k, "expired", k.expire(), 0)
 	k.reopen()
 	c := k.claimOf("b", 1)[0]
@@ -283,7 +283,7 @@ func runsWhatIsHeld(k *kit) {
 	k.is("again", holdfast.Expired)
 }
 
-// reschedulesWhatIsHeld puts it off, for longer than its TTL, which begins then.
+// reschedulesWhatIsHeld postpones it by more than its TTL, which then begins anew.
 func reschedulesWhatIsHeld(k *kit) {
 	k.put(holdfast.Message{ID: "head", OrderingKey: "key"}, holdfast.Message{ID: "behind", OrderingKey: "key", TTL: day}, holdfast.Message{ID: "m", TTL: day})
 	k.stopped(2 * day)
@@ -294,7 +294,7 @@ func reschedulesWhatIsHeld(k *kit) {
 	k.within("due in", r.Due.Sub(k.clock()), 3*day)
 	k.within("ends after", r.Expires.Sub(r.Due), day)
 	k.reschedule("behind", 3*day)
-	k.pass(3*day - time.Hour) // the hold is over, and all is believed
+	k.pass(3*day - time.Hour) // the hold is over, and everything is believed
 	equal(k, "expired", k.expire(), 0)
 	k.nothing()
 	k.pass(2 * time.Hour)
@@ -345,8 +345,8 @@ func evidence(k *kit) {
 	equal(k, "doubt", k.Doubt(), holdfast.Doubt{})
 }
 
-// showsTheRightTime leaves out of what people see the time that never was: instants from
-// before it, from within it and from after it are shown by the clock that was put right (F1-47).
+// showsTheRightTime hides from people the time that never was: instants before, within and after it
+// are shown by the corrected clock (F1-47).
 func showsTheRightTime(k *kit) {
 	k.put(holdfast.Message{ID: "old", TTL: 3 * day}, holdfast.Message{ID: "delayed", Delay: 3 * day, Destination: "b"})
 	k.put(holdfast.Message{ID: "parked", TTL: day, Destination: "c"})
@@ -385,8 +385,8 @@ func showsTheRightTime(k *kit) {
 	look("later", 2*time.Hour)
 }
 
-// A decision about a destination has a time that follows the clock. By its version a
-// dispatcher tells that it is none that is new.
+// The time of a decision about a destination follows the clock. By its version a dispatcher sees
+// that the decision is not new.
 func aDecisionKeepsItsVersion(k *kit) {
 	versions := func() []int64 {
 		k.t.Helper()
@@ -415,13 +415,13 @@ func aDecisionKeepsItsVersion(k *kit) {
 	}
 }
 
-// hear tells the store of a clock that is so much ahead of its own.
+// hear tells the store of a clock that is ahead of its own by the given time.
 func (k *kit) hear(ahead time.Duration) {
 	k.t.Helper()
 	k.HearTime(k.clock().Add(ahead))
 }
 
-// clock is what the clock shows that Step sets.
+// clock returns the time of the clock that Step sets.
 func (k *kit) clock() time.Time {
 	k.t.Helper()
 	if k.m.Clock == nil {

@@ -9,17 +9,18 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// Undescribed is what of a store's tables package rows does not say, and why.
+// Undescribed lists the parts of a store's tables that package rows does not describe, with the
+// reasons.
 type Undescribed struct {
-	// Parts are tables that belong to the row of another one.
+	// Parts are tables that belong to the row of another table.
 	Parts map[string]string
 	// Own are tables and columns ("table.column") that no other store understands.
 	Own map[string]string
 }
 
-// Described fails for a table, or a column of one, that a copy of the store would leave
-// behind without a word. Columns are those of each table, in order; a row that stands in
-// one table has to have all of them, and, if ordered, in that order.
+// Described fails for a table or column that a copy of the store would silently leave out. columns
+// lists the columns of each table, in order. A row that is kept in one table must have all of them
+// and, if ordered, in that order.
 func Described(t *testing.T, columns map[string][]string, ordered bool, but Undescribed) {
 	t.Helper()
 	used := map[string]bool{}
@@ -78,7 +79,7 @@ func Described(t *testing.T, columns map[string][]string, ordered bool, but Unde
 	}
 }
 
-// FilledRow is a row of a table in which no column is zero; n tells several from each other.
+// FilledRow returns a row of a table in which no column is zero. n makes rows differ.
 func FilledRow(table *rows.Table, n int64) rows.Row {
 	r := table.New()
 	for i, f := range table.Fields(r) {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// enqueuer tests what an outbox promises to those who fill it.
+// enqueuer tests what an outbox promises to those who enqueue.
 func enqueuer(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
@@ -201,8 +201,7 @@ func conflicts(k *kit) {
 			}
 		}
 	}
-	// The store's own name may be another tomorrow: who names none means the
-	// same message.
+	// The store may have another name tomorrow, so a message without a source is the same message.
 	k.put(holdfast.Message{ID: "theirs", Source: "plant-7"}, holdfast.Message{ID: "theirs"})
 	equal(k, "claims", sorted(idsOf(k.claim(10))), []holdfast.ID{"m", "theirs"})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// expiry tests what becomes of messages whose TTL passes.
+// expiry tests messages whose TTL is over.
 func expiry(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// hastened has some messages due, and no others (F1-06).
+// hastened makes some messages due, and no others (F1-06).
 func hastened(k *kit) {
 	k.put(holdfast.Message{ID: "away"}, holdfast.Message{ID: "later"}, holdfast.Message{ID: "done"})
 	waits := holdfast.Settlement{State: holdfast.Pending, Outcome: holdfast.Unreachable, Code: "connection_refused", Error: "nobody", RetryIn: time.Hour}

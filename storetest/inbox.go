@@ -11,18 +11,17 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Transaction makes the transactional inbox of a store testable, whatever its
-// transactions are.
+// Transaction lets the suite test the transactional inbox of a store, whatever the type of its
+// transactions.
 type Transaction[T any] struct {
-	// Of returns the inbox of a store that Maker.Open has made.
+	// Of returns the inbox of a store that Maker.Open has opened.
 	Of func(s Full) holdfast.InboxStore[T]
-	// Enqueue writes a message in a handler's transaction: the effect whose
-	// presence the suite looks for.
+	// Enqueue enqueues a message in a handler's transaction. The suite looks for this effect.
 	Enqueue func(ctx context.Context, tx T, m holdfast.Message) error
 }
 
-// inboxStore tests that a handler has one effect per (source, id), and its
-// response and id are one commit with it.
+// inboxStore tests that a handler has one effect per (source, id), and that its response and the id
+// are committed with it.
 func inboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
 	t.Helper()
 	p := processing[T]{with}
@@ -156,7 +155,7 @@ func (p processing[T]) process(k *kit, m holdfast.Message, h holdfast.Handler[T]
 	return holdfast.Result{Receipt: receipt, Err: err}
 }
 
-// effect is a handler that enqueues a message of that id.
+// effect returns a handler that enqueues a message with the given id.
 func (p processing[T]) effect(id holdfast.ID, response []byte) holdfast.Handler[T] {
 	return func(ctx context.Context, tx T, _ holdfast.Message) ([]byte, error) {
 		return response, p.with.Enqueue(ctx, tx, fill([]holdfast.Message{{ID: id}})[0])

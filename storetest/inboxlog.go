@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// week is the retention of the cases.
+// week is the retention in the cases.
 const week = 7 * 24 * time.Hour
 
 // arrived returns a message as a receiver gets it.
@@ -40,7 +40,7 @@ func (k *kit) record(m holdfast.Message, response string) holdfast.Result {
 	return results[0]
 }
 
-// known looks a message up; its error counts as known.
+// known looks a message up. An error counts as known.
 func (k *kit) known(m holdfast.Message) (bool, holdfast.Result) {
 	k.t.Helper()
 	known, results, err := k.Known(k.ctx(), week, m)
@@ -105,7 +105,7 @@ func (k *kit) fails(err, want error) {
 	}
 }
 
-// inboxLog tests what a node's own endpoints need of an inbox.
+// inboxLog tests what a node's own endpoints need from an inbox.
 func inboxLog(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
@@ -144,7 +144,7 @@ func inboxLog(t *testing.T, m Maker) {
 				}
 			}
 			other := arrived("m")
-			other.Source, other.Payload = "plant-8", []byte(`other`) // another sender's id is another id
+			other.Source, other.Payload = "plant-8", []byte(`other`) // the same id from another sender is another id
 			k.ok(took(k.keep(other)[0], "m", false, ""))
 		},
 		"an empty payload and no kind are kept": func(k *kit) {
@@ -216,7 +216,7 @@ func inboxLog(t *testing.T, m Maker) {
 			second.Source, third.Source = "plant-8", "plant-9"
 			k.keep(first, second)
 			k.record(third, "r")
-			sources("0190A7C26F5E7B1A8C3D4E5F60718293", "plant-7", "plant-8") // those that wait
+			sources("0190A7C26F5E7B1A8C3D4E5F60718293", "plant-7", "plant-8") // messages that wait
 			k.ok(k.Done(k.ctx(), "plant-7", id, nil))
 			sources(id, "plant-8")
 			k.ok(k.Done(k.ctx(), "plant-8", id, nil))
@@ -264,7 +264,7 @@ func inboxLog(t *testing.T, m Maker) {
 				k.t.Errorf("%d ids forgotten, want 1", n)
 			}
 			equal(k, "kept", k.waiting(holdfast.KeptQuery{}), []holdfast.ID{"waits", "newest"})
-			// What waited is remembered as long after it was done.
+			// A message that waited is remembered for as long after it was done.
 			k.ok(k.Done(k.ctx(), "plant-7", "waits", []byte("r")))
 			k.sweepInbox()
 			k.pass(week - time.Hour)
@@ -346,10 +346,10 @@ func tooOld(k *kit) {
 		if r := k.keep(m)[0]; errors.Is(r.Err, holdfast.ErrTooOld) != c.refused || r.Err != nil && !c.refused {
 			k.t.Errorf("%s: keep: got %v", name, r.Err)
 		}
-		if c.refused { // the effect has happened: it is recorded all the same
+		if c.refused { // the effect has happened, so it is recorded all the same
 			k.ok(took(k.record(m, "r"), m.ID, false, "r"))
 		}
-		again := arrived("known") // what is known is a duplicate, however old
+		again := arrived("known") // a known message is a duplicate, however old
 		again.Attempt = c.attempt
 		k.ok(took(k.keep(again)[0], "known", true, ""))
 	}

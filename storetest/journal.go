@@ -35,8 +35,8 @@ func journal(t *testing.T, m Maker) {
 	})
 }
 
-// ledger is a projection that numbers the entries: one that is counted twice, or not at
-// all, shows. Its rows are lists whose names are the numbers.
+// ledger is a projection that numbers the entries, so that an entry that is counted twice, or not
+// at all, shows. Its rows are lists named by the numbers.
 type ledger struct {
 	k    *kit
 	name string
@@ -45,7 +45,7 @@ type ledger struct {
 	mu    sync.Mutex
 	next  int // the number of the next row
 	pages []int
-	spoil func() error // what goes wrong after a page is made; nil: nothing
+	spoil func() error // makes a fault after a page is made; nil: none
 }
 
 func (l *ledger) follower() holdfast.Follower {
@@ -77,7 +77,7 @@ func (l *ledger) project(_ context.Context, page []holdfast.Entry) (list []holdf
 	return list, err
 }
 
-// lines are what it has written so far, in order.
+// lines returns what it has written so far, in order.
 func (l *ledger) lines(ctx context.Context) (lines []string, err error) {
 	b, err := l.k.Book(ctx)
 	for _, name := range slices.Sorted(maps.Keys(b.Lists)) {
@@ -88,7 +88,7 @@ func (l *ledger) lines(ctx context.Context) (lines []string, err error) {
 	return lines, err
 }
 
-// start follows until stop, which returns what Project does.
+// start follows until stop is called, which returns the result of Project.
 func (l *ledger) start() (stop func() error) {
 	l.k.t.Helper()
 	ctx, cancel := context.WithCancel(l.k.ctx())
@@ -129,7 +129,7 @@ func (l *ledger) reads() {
 	waittest.Until(l.k.t, "all is read", func() bool { info, known := l.stands(); return known && info.Unread.IsZero() })
 }
 
-// has compares what it has written. Of different messages the order is the store's.
+// has compares what it has written. The store decides the order of different messages.
 func (l *ledger) has(want ...string) {
 	l.k.t.Helper()
 	got, err := l.lines(l.k.ctx())
@@ -148,7 +148,7 @@ func (l *ledger) has(want ...string) {
 }
 
 func entriesOnce(k *kit) {
-	k.put(holdfast.Message{ID: "early"}) // before the follower: none of its business
+	k.put(holdfast.Message{ID: "early"}) // before the follower: not for it
 	l := &ledger{k: k, name: "f"}
 	stop := l.start()
 	k.put(holdfast.Message{ID: "m"})
@@ -271,7 +271,7 @@ func followerForgotten(k *kit) {
 	if err := <-ended; known || err != nil && !errors.Is(err, holdfast.ErrNotFound) {
 		k.t.Errorf("known %t, ended with %v", known, err)
 	}
-	if err := k.PauseLane(k.ctx(), "a", "anna"); err != nil { // nobody is there to be told
+	if err := k.PauseLane(k.ctx(), "a", "anna"); err != nil { // no dispatcher is there to be told
 		k.t.Fatal(err)
 	}
 	again := &ledger{k: k, name: "again", from: true}
@@ -358,7 +358,7 @@ func entryKinds(k *kit) {
 	id := k.put(holdfast.Message{})[0]
 	target := notify.Target{Channel: "mail", Address: "a@example.org", Result: notify.Accepted, Attempts: 1}
 	must(k.RecordTargets(k.ctx(), id, target))
-	target.Result, target.Attempts = notify.Refused, 2 // who has accepted stays so
+	target.Result, target.Attempts = notify.Refused, 2 // a recipient that has accepted keeps that outcome
 	must(k.RecordTargets(k.ctx(), id, target))
 	must(k.Append(k.ctx(), holdfast.Entry{Kind: holdfast.Called, Subject: "m", Code: "retryMessage", Actor: "anna"}))
 	l.read()

@@ -26,8 +26,7 @@ func (k *kit) strict(on bool) {
 	}
 }
 
-// next claims the only message that the key lets go, and fails unless it is
-// the one with this id.
+// next claims the only message that the key releases, and fails unless it has this id.
 func (k *kit) next(id holdfast.ID) holdfast.Claim {
 	k.t.Helper()
 	got := k.claim(10)
@@ -88,7 +87,7 @@ func keys(t *testing.T, m Maker) {
 			c := k.next("2")
 			k.requeue("1")
 			k.nothing()
-			k.wins(c, failed(0)) // it waits, too, and came later
+			k.wins(c, failed(0)) // it waits too, and came later
 			k.next("1")
 			k.reopen()
 			k.wins(k.next("1"), delivered())
@@ -102,7 +101,7 @@ func keys(t *testing.T, m Maker) {
 			k.wins(k.next("2"), failed(time.Hour))
 			k.requeue("1")
 			k.wins(k.next("1"), delivered())
-			k.nothing() // the second keeps its wait
+			k.nothing() // the second still has its wait
 			k.pass(time.Hour + time.Second)
 			k.next("2")
 		},
@@ -128,7 +127,7 @@ func keys(t *testing.T, m Maker) {
 			k.nothing()
 			k.wins(c, failed(time.Hour))
 			k.is("1", holdfast.Discarded)
-			k.discard("3") // the head, in nobody's hands
+			k.discard("3") // the head, not claimed
 			k.wins(k.next("4"), delivered())
 		},
 		"strict: a parked message stops its key": func(k *kit) {
@@ -273,7 +272,7 @@ func keys(t *testing.T, m Maker) {
 	})
 }
 
-// F1-31: whoever is requeued first, and whatever came meanwhile.
+// F1-31: whichever is requeued first, and whatever came in the meantime.
 func requeuedInAnyOrder(k *kit) {
 	steps := []holdfast.ID{"created", "paid", "shipped", "closed"}
 	k.put(keyedAll(steps...)...)

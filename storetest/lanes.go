@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// lanes tests what is kept of a destination.
+// lanes tests what a store keeps about a destination.
 func lanes(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
@@ -44,7 +44,7 @@ func lanes(t *testing.T, m Maker) {
 			set("a", "no such host")
 			set("a", "certificate")
 			faults(holdfast.LaneFaultInfo{Destination: "a", Problem: "certificate"}, holdfast.LaneFaultInfo{Destination: "b", Problem: "refused"})
-			k.put(holdfast.Message{ID: "m"}) // a fault holds nothing by itself
+			k.put(holdfast.Message{ID: "m"}) // a fault alone holds nothing
 			k.wins(k.one("m"), delivered())
 			k.reopen()
 			faults(holdfast.LaneFaultInfo{Destination: "a", Problem: "certificate"}, holdfast.LaneFaultInfo{Destination: "b", Problem: "refused"})
@@ -78,7 +78,7 @@ func lanes(t *testing.T, m Maker) {
 			do(k.ResumeLane, "b", "bert")
 			want := []holdfast.LaneDecision{{Destination: "a", Paused: true, Actor: "anna"}, {Destination: "b", Actor: "bert"}}
 			decisions(want...)
-			k.put(holdfast.Message{ID: "m"}) // a pause is the dispatcher's: the store gives what it is asked for
+			k.put(holdfast.Message{ID: "m"}) // a pause is the dispatcher's task: the store gives what is claimed
 			k.wins(k.one("m"), delivered())
 			k.reopen()
 			decisions(want...)

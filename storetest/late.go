@@ -8,9 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// lateAttempt: a dispatcher has ended while an attempt did not return. The next
-// one on the same open store does not get the message, and the outcome is
-// recorded when it comes.
+// lateAttempt: a dispatcher has ended while an attempt was still running. The next dispatcher on
+// the same open store does not get the message, and the outcome is recorded when it comes.
 func lateAttempt(k *kit) {
 	k.put(holdfast.Message{ID: "m"})
 	var calls atomic.Int64
@@ -42,11 +41,11 @@ func lateAttempt(k *kit) {
 	}
 	stop = run()
 	k.put(holdfast.Message{ID: "b", Destination: "b"}) // a wake-up
-	time.Sleep(100 * time.Millisecond)                 // that nothing happens shows only by waiting
+	time.Sleep(100 * time.Millisecond)                 // only waiting shows that nothing happens
 	k.is("m", holdfast.Claimed)
 	close(release)
 	for i := 0; i < 1000 && k.get("m").State != holdfast.Delivered; i++ {
-		time.Sleep(5 * time.Millisecond) // a store on a server of its own knows no virtual time
+		time.Sleep(5 * time.Millisecond) // a store on a separate server knows no virtual time
 	}
 	k.is("m", holdfast.Delivered)
 	if n := calls.Load(); n != 1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// logs tests what a store says of what it has taken, once it is on disk
-// (OI-18): one line per message, at Info, and none for a duplicate.
+// logs tests what a store logs about messages that it has accepted, once they are on disk (OI-18):
+// one line per message, at Info, and none for a duplicate.
 func logs(t *testing.T, m Maker) {
 	t.Helper()
 	var written lines
@@ -28,7 +28,7 @@ func logs(t *testing.T, m Maker) {
 			t.Errorf("close: %v", err)
 		}
 	}()
-	written.take() // of the start
+	written.take() // lines of the start
 	for range 2 {
 		if _, err := s.Enqueue(t.Context(), fill([]holdfast.Message{{ID: "m", Destination: "a"}, {ID: "n", Destination: "b"}})...); err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func logs(t *testing.T, m Maker) {
 	}
 }
 
-// lines is what a log has written.
+// lines collects the lines of a log.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer

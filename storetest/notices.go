@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// notices tests that a message which parks or expires leaves a message for
-// the callbacks, if they are asked for (OI-05, OI-06).
+// notices tests that a message that parks or expires leaves a message for the callbacks, if they
+// are enabled (OI-05, OI-06).
 func notices(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
@@ -33,7 +33,7 @@ func notices(t *testing.T, m Maker) {
 			k.notify(false, true)
 			k.put(holdfast.Message{ID: "claim", TTL: time.Minute})
 			k.pass(time.Hour)
-			k.nothing() // the claim has found it
+			k.nothing() // the claim has expired it
 			k.lapse("sweep")
 			k.park(holdfast.Message{ID: "parked", TTL: time.Minute})
 			k.pass(time.Hour)
@@ -91,7 +91,7 @@ func (k *kit) lapse(id holdfast.ID) {
 	k.is(id, holdfast.Expired)
 }
 
-// notices takes and delivers all notices.
+// notices claims and delivers all notices.
 func (k *kit) notices() (list []holdfast.Ended) {
 	k.t.Helper()
 	for _, c := range k.claimOf(holdfast.EndedDestination, 100) {

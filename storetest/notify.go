@@ -16,11 +16,11 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// notifications tests what notifications need of a store.
+// notifications tests what notifications need from a store.
 func notifications(t *testing.T, m Maker) {
 	t.Helper()
 	m.meet(t, map[string]func(k *kit){
-		// NO-01: the answer of the first was lost, and the site sends again.
+		// NO-01: the first answer was lost, and the site sends again.
 		"one of many that ingest the same id at once is first": ingestedAtOnce,
 	})
 	m.run(t, map[string]func(k *kit){
@@ -58,7 +58,7 @@ func notifications(t *testing.T, m Maker) {
 	m.run(t, books())
 }
 
-// incoming is a notification on its way into a store.
+// incoming is a notification that is to be stored.
 type incoming struct {
 	Notification notify.Notification
 	Hash         [32]byte
@@ -106,7 +106,7 @@ func (k *kit) Ingest(ctx context.Context, list ...incoming) ([]holdfast.Result, 
 	return k.Bundle(ctx, bundles...)
 }
 
-// ingest stores notifications and fails unless each of them is new.
+// ingest stores notifications and fails unless each is new.
 func (k *kit) ingest(list ...incoming) {
 	k.t.Helper()
 	results, err := k.Ingest(k.ctx(), list...)
@@ -124,12 +124,12 @@ func sameReceipt(a, b holdfast.Receipt) bool {
 	return a.ID == b.ID && a.State == b.State && a.Duplicate == b.Duplicate
 }
 
-// copyOf is the id of the message of a copy of plant-1's; the first one has no channel.
+// copyOf returns the id of the message of a copy, of site plant-1; the first copy has no channel.
 func copyOf(id holdfast.ID, channel string) holdfast.ID {
 	return notify.MessageID("plant-1", id, channel)
 }
 
-// shown is a notification's copies, of the only site that has its id.
+// shown returns the copies of a notification, of the only site that has its id.
 func (k *kit) shown(id holdfast.ID) []notify.Record {
 	k.t.Helper()
 	sites := k.sites(id)
@@ -167,7 +167,7 @@ func (k *kit) unknown(id holdfast.ID) {
 	}
 }
 
-// statusIs fails unless the first copy stands so.
+// statusIs fails unless the first copy has this status.
 func (k *kit) statusIs(id holdfast.ID, want notify.Status) notify.Record {
 	k.t.Helper()
 	r := k.shown(id)[0]
@@ -254,7 +254,7 @@ func ingestedTwice(k *kit) {
 	if got := len(k.shown("n")); got != 2 {
 		k.t.Errorf("%d copies", got)
 	}
-	// Others may be found for the list by the second time: the first decides.
+	// The second time the list may have other channels: the first time decides.
 	in.Messages, in.Channels = in.Messages[:1], in.Channels[:1]
 	expect(holdfast.Delivered)
 	twice := note("twice", "plant-1", "mail")

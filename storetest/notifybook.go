@@ -75,7 +75,7 @@ func (k *kit) book() notify.Book {
 	return b
 }
 
-// seenList is a list as of who has looked at it just now.
+// seenList returns a list with the version that its reader has just seen.
 func (k *kit) seenList(l notify.List) notify.List {
 	k.t.Helper()
 	l.Version = k.book().Lists[l.Name].Version
@@ -88,8 +88,8 @@ func (k *kit) seenChannel(c notify.Channel) notify.Channel {
 	return c
 }
 
-// meanwhile changes lists and channels as two nodes do that do not know of each
-// other: who has not seen the present one changes nothing.
+// meanwhile changes lists and channels like two nodes that do not know of each other. A node that
+// has not seen the present version changes nothing.
 func meanwhile(k *kit) {
 	type thing struct {
 		put  func(version int64) error

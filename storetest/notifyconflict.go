@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// conflict ingests one that must be refused as such.
+// conflict ingests a notification that must be refused as a conflict.
 func (k *kit) conflict(what string, in incoming) {
 	k.t.Helper()
 	results, err := k.Ingest(k.ctx(), in)
@@ -42,8 +42,8 @@ func ingestConflicts(k *kit) {
 	}
 }
 
-// ingestOfTwoSites: the name of a notification is its site and its id, wherever
-// it is looked for, also once its message is purged.
+// ingestOfTwoSites: a notification is identified by its site and its id everywhere, even after its
+// message is purged.
 func ingestOfTwoSites(k *kit) {
 	const id = "tank-4"
 	other := note(id, "plant-2", "mail", "chat")
@@ -132,7 +132,7 @@ func ingestedAtOnce(k *kit) {
 	for caller := range callers {
 		wait.Go(func() {
 			for i := range each {
-				// Every fourth caller is another site that has the same ids.
+				// Every fourth caller is another site with the same ids.
 				in := note(holdfast.ID(fmt.Sprint("n-", (i+caller)%each)), "plant-1", "mail", "chat")
 				foreign := caller%4 == 3
 				if foreign {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// notificationLists are the cases of lists, numbers and purges.
+// notificationLists returns the cases of lists, numbers and purges.
 func notificationLists() map[string]func(k *kit) {
 	return map[string]func(k *kit){
 		// NO-18.
@@ -74,8 +74,7 @@ func noteIDs(list []notify.Record) []holdfast.ID {
 	return ids
 }
 
-// stand makes one notification of each status, an hour apart, and returns when
-// each came.
+// stand makes one notification of each status, an hour apart, and returns when each came.
 func (k *kit) stand() {
 	k.t.Helper()
 	for _, s := range []notify.Status{notify.Delivered, notify.Discarded, notify.Parked, notify.Retrying, notify.Pending} {
@@ -102,7 +101,7 @@ func (k *kit) stand() {
 
 func filters(k *kit) {
 	k.stand()
-	// A little before: a time for people is not exact to the microsecond.
+	// A little earlier: a time for people is not exact to the microsecond.
 	old := func() time.Time { return k.shown("parked")[0].Created.Add(-time.Second) }
 	for name, c := range map[string]struct {
 		q    notify.Query
@@ -210,7 +209,7 @@ func kpis(k *kit) {
 	c := k.claimOf(notify.LanePrefix+"chat", 10)
 	k.numbers(notify.KPIs{Depth: 5, Stuck: 1, Parked: 1, Oldest: 2 * time.Hour}, sites)
 	k.winAll(c, delivered())
-	// One that has failed before is not settled like the others.
+	// A notification that has failed before is not settled like the others.
 	k.wins(k.oneOf("mail"), failed(0))
 	k.wins(k.oneOf("mail"), delivered())
 	sites["plant-1"] = notify.KPIs{Depth: 1, Delivered: 1, Oldest: time.Hour}
@@ -226,7 +225,7 @@ func kpis(k *kit) {
 	}
 }
 
-// retention is so short that all that is final goes, whatever it is.
+// retention is so short that everything final is purged.
 func retention() holdfast.Retention {
 	return holdfast.Retention{Delivered: time.Hour, Expired: time.Hour, Discarded: time.Hour, Parked: time.Hour}
 }
@@ -271,7 +270,7 @@ func archived(k *kit) {
 	}
 }
 
-// forget purges notifications until nothing more is to be had.
+// forget purges notifications until none are left to purge.
 func (k *kit) forget(keep time.Duration) (total int) {
 	k.t.Helper()
 	for range 100 {
@@ -331,7 +330,7 @@ func notesPurged(k *kit) {
 	}
 }
 
-// books are the cases of channels and lists.
+// books returns the cases of channels and lists.
 func books() map[string]func(k *kit) {
 	return map[string]func(k *kit){
 		"channels and lists are kept as they were put": booksKept,

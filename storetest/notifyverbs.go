@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// decidedAboutCopies: what a person decides about the message of a copy is shown of
-// the copy.
+// decidedAboutCopies: a person's decision about the message of a copy is shown for the copy.
 func decidedAboutCopies(k *kit) {
 	k.ingest(note("n", "plant-1", "mail"))
 	id := copyOf("n", "")

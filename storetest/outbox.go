@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// outbox tests what people see of the messages and may do to them.
+// outbox tests what people see of the messages, and what they may do to them.
 func outbox(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){

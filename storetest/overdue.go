@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// overdue tests for how long the oldest due message of each destination has been due
-// (F1-32): what a rule about progress stands on.
+// overdue tests the answer to how long the oldest due message of each destination has been due
+// (F1-32). Rules about progress depend on it.
 func overdue(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
@@ -48,8 +48,8 @@ func overdue(t *testing.T, m Maker) {
 	})
 }
 
-// due compares what is overdue. Clocks never stand still, so a store may show a little
-// less; where a database is the clock, time goes by beside the case's own.
+// due compares what is overdue. Clocks never stand still, so a store may show a little less. If the
+// database is the clock, real time passes as well.
 func (k *kit) due(want map[string]time.Duration) {
 	k.t.Helper()
 	got, err := k.Overdue(k.ctx())

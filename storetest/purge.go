@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// purging tests that final messages are kept for their retention, and no
-// others are touched.
+// purging tests that final messages are kept for their retention, and that no others are purged.
 func purging(t *testing.T, m Maker) {
 	t.Helper()
 	gone := func(k *kit, id holdfast.ID) bool {
@@ -40,7 +39,7 @@ func purging(t *testing.T, m Maker) {
 			k.is(made[holdfast.Pending], holdfast.Pending)
 			k.is(made[holdfast.Claimed], holdfast.Claimed)
 		},
-		// SF-12: what may have to be sent again.
+		// SF-12: messages that may have to be sent again.
 		"what is held is kept for longer, and nothing else": func(k *kit) {
 			k.put(holdfast.Message{ID: "held", Destination: "a"}, holdfast.Message{ID: "not", Destination: "b"}, holdfast.Message{ID: "newest", Destination: "c"})
 			k.wins(k.one("held"), delivered())

@@ -2,8 +2,8 @@ package storetest
 
 import "testing"
 
-// Run tests all that a store promises. It is the one entry, so that no store leaves out
-// a part; with says what its transactions are.
+// Run tests everything that a store promises. It is the only entry, so that no store leaves out a
+// part. with describes the store's transactions.
 func Run[T any](t *testing.T, m Maker, with Transaction[T]) {
 	t.Helper()
 	for name, part := range map[string]func(t *testing.T, m Maker){

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
-// shared tests a store that several processes have at once, [holdfast.Shared]. One that
-// one process has at a time need not be it.
+// shared tests a store that several processes may have open at once, [holdfast.Shared]. A store for
+// one process need not implement it.
 func shared(t *testing.T, m Maker) {
 	t.Helper()
 	if m.Beside == nil {
@@ -73,7 +73,7 @@ func shared(t *testing.T, m Maker) {
 	})
 }
 
-// shared is the store as one that several processes have.
+// shared returns the store as a holdfast.Shared.
 func (k *kit) shared() holdfast.Shared {
 	k.t.Helper()
 	s, ok := k.Full.(holdfast.Shared)
@@ -83,8 +83,8 @@ func (k *kit) shared() holdfast.Shared {
 	return s
 }
 
-// soon is the one message of a that is due, once s gets it: one that has come, or has
-// heard of another, gets nothing for a while.
+// soon returns the one due message of a, once s gets it: a process that has just come, or has heard
+// of another, gets nothing for a while.
 func (k *kit) soon(s Full) (c holdfast.Claim) {
 	k.t.Helper()
 	waittest.Until(k.t, "it is claimed", func() bool {
@@ -98,7 +98,7 @@ func (k *kit) soon(s Full) (c holdfast.Claim) {
 	return c
 }
 
-// deliversAt has another process claim the one message of a that is due, and deliver it.
+// deliversAt makes another process claim the one due message of a, and deliver it.
 func (k *kit) deliversAt(other Full) {
 	k.t.Helper()
 	c := k.soon(other)
@@ -107,7 +107,7 @@ func (k *kit) deliversAt(other Full) {
 	}
 }
 
-// beside opens the store once more, until the case ends.
+// beside opens the store a second time, until the case ends.
 func (k *kit) beside() Full {
 	k.t.Helper()
 	other := k.m.Beside(k.t, k.Full)

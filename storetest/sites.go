@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
-// siteNames tests that each site has its own credential, that a token is good once,
-// and that both end when they should.
+// siteNames tests that each site has its own credential, that a token is accepted once, and that
+// both end when they should.
 func siteNames(t *testing.T, m Maker) {
 	t.Helper()
 	cases := map[string]func(k *siteKit){
@@ -25,7 +25,7 @@ func siteNames(t *testing.T, m Maker) {
 			k.none(k.FindSite(k.ctx(), hash(8)))
 			k.none(k.EnrollSite(k.ctx(), hash(2), hash(8)))
 		},
-		// The answer was lost: the site asks again with what it made.
+		// The answer was lost: the site asks again with the same credential.
 		"a spent token answers who spent it": func(k *siteKit) {
 			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			for range 3 {
@@ -76,7 +76,7 @@ func siteNames(t *testing.T, m Maker) {
 			k.none(k.FindSite(k.ctx(), hash(9)))
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(8)))
 		},
-		// F1-16: who has stolen a credential does not keep it for a day.
+		// F1-16: a thief does not keep a stolen credential for a day.
 		"a rotation at once ends both credentials": func(k *siteKit) {
 			k.enroll("plant-7", 1, 9)
 			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
@@ -118,7 +118,7 @@ func siteNames(t *testing.T, m Maker) {
 				k.t.Errorf("got %+v, want it revoked", s)
 			}
 		},
-		// A credential says which site it is: two cannot have one.
+		// A credential identifies a site: two sites cannot have the same.
 		"a credential belongs to one site": func(k *siteKit) {
 			k.enroll("plant-7", 1, 9)
 			k.ok(k.AddSite(k.ctx(), "plant-8", hash(2), ""))

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
-// sitesClock tests that a wrong clock neither ends what lets a site in nor gives it
-// more time (F1-50): tokens of enrolment and former credentials.
+// sitesClock tests that a wrong clock neither ends a site's access nor prolongs it (F1-50):
+// enrolment tokens and former credentials.
 func sitesClock(t *testing.T, m Maker) {
 	t.Helper()
 	m.needsStep(t)
@@ -36,8 +36,7 @@ func sitesClock(t *testing.T, m Maker) {
 	m.run(t, cases)
 }
 
-// standing has a site with a former credential, 9, and one with a token, 5, that is
-// not spent.
+// standing makes a site with a former credential, 9, and one with an unspent token, 5.
 func standing(k *kit) *siteKit {
 	k.t.Helper()
 	s := &siteKit{k}
@@ -48,13 +47,13 @@ func standing(k *kit) *siteKit {
 	return s
 }
 
-// lets fails unless a credential of plant-7 lets it in.
+// lets fails unless a credential of plant-7 is accepted.
 func (k *siteKit) lets(credential int) {
 	k.t.Helper()
 	k.is("plant-7")(k.FindSite(k.ctx(), hash(credential)))
 }
 
-// left is for how long the token of plant-8 waits to be used.
+// left returns how long the token of plant-8 is still valid.
 func (k *siteKit) left() time.Duration {
 	k.t.Helper()
 	until := k.site("plant-8").TokenUntil
@@ -95,9 +94,9 @@ func sitesWrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.
 		k.pass(time.Second)
 	}
 	right(k, -by)
-	k.reopen() // nothing that was decided is lost
+	k.reopen() // no decision is lost
 	s.lets(9)
-	if k.m.Clock == nil || k.m.Run != nil { // times are shown by the clock that is right again
+	if k.m.Clock == nil || k.m.Run != nil { // times are shown by the corrected clock
 		if left := s.left(); left < 23*time.Hour || left > 25*time.Hour {
 			k.t.Errorf("the token is shown as good for %s more", left)
 		}
@@ -114,7 +113,7 @@ func aStopOfSites(k *kit) {
 	s := standing(k)
 	k.stopped(2*day + time.Hour)
 	s.doubted()
-	s.ok(s.AddSite(k.ctx(), "plant-9", hash(3), "")) // what is made now is good
+	s.ok(s.AddSite(k.ctx(), "plant-9", hash(3), "")) // what is made now is accepted
 	s.is("plant-9")(s.EnrollSite(k.ctx(), hash(3), hash(7)))
 	k.reopen()
 	s.doubted()

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Full is a store with everything that the suite asks of one. What a program cannot
-// see is a store's own, and tested by its package.
+// Full is a store with everything that the suite needs. What a program cannot see is internal to a
+// store, and tested by its package.
 type Full interface {
 	holdfast.Store
 	holdfast.Outbox
@@ -45,34 +45,34 @@ const Source = "storetest"
 
 // Maker makes the stores that the suite tests.
 type Maker struct {
-	// Open makes an empty store whose own name is Source, and which logs to log; nil: nowhere.
-	// The suite closes it.
+	// Open opens an empty store whose own name is Source. It logs to log, or not at all if log is
+	// nil. The suite closes it.
 	Open func(t testing.TB, log *slog.Logger) Full
-	// Reopen closes a store and opens what it kept.
+	// Reopen closes a store and opens its data again.
 	Reopen func(t testing.TB, s Full) Full
-	// Beside opens a store once more, as another process does. Nil: one process has
-	// it at a time.
+	// Beside opens a store a second time, as another process does. Nil: only one process at a time
+	// may open it.
 	Beside func(t testing.TB, s Full) Full
-	// Alone is called before each case in which one goroutine calls the store, each call after
-	// the other, and may skip it. Nil: nothing.
+	// Alone is called before each case in which one goroutine makes one call after the other. It
+	// may skip the case. Nil: it does nothing.
 	Alone func(t testing.TB)
-	// Run runs one case in the surroundings that the store needs. Nil: as it is.
+	// Run runs one case in the environment that the store needs. Nil: no special environment.
 	Run func(t *testing.T, test func(t *testing.T))
-	// Pass lets time go by, as the store sees it.
+	// Pass lets time pass, as the store sees it.
 	Pass func(t testing.TB, s Full, d time.Duration)
-	// Step sets the clock that the store reads. No time passes. Nil: another Maker of the
-	// same store sets it.
+	// Step sets the clock that the store reads, without letting time pass. Nil: another Maker of
+	// the same store covers these cases.
 	Step func(t testing.TB, s Full, d time.Duration)
-	// Clock is what that clock shows. Nil: what Now says.
+	// Clock returns the time of that clock. Nil: Now.
 	Clock func(t testing.TB, s Full) time.Time
-	// Now is what the store's clock shows. Nil: what Go's does.
+	// Now returns the time of the store's clock. Nil: time.Now.
 	Now func(t testing.TB, s Full) time.Time
-	// Check looks, after each case, for what only the store's package can see.
-	// Nil: nothing.
+	// Check runs after each case, and checks what only the store's package can see. Nil: it checks
+	// nothing.
 	Check func(t testing.TB, s Full)
 }
 
-// needsStep leaves out what another Maker of the store does.
+// needsStep skips what another Maker of the store covers.
 func (m Maker) needsStep(t *testing.T) {
 	t.Helper()
 	if m.Step == nil {
@@ -80,13 +80,13 @@ func (m Maker) needsStep(t *testing.T) {
 	}
 }
 
-// run makes a test of each case that one goroutine goes through, with a store of its own.
+// run makes a test of each case with a single goroutine. Each test has its own store.
 func (m Maker) run(t *testing.T, cases map[string]func(k *kit)) {
 	t.Helper()
 	m.each(t, m.Alone, cases)
 }
 
-// meet makes a test of each case in which goroutines meet, with a store of its own.
+// meet makes a test of each case with concurrent goroutines. Each test has its own store.
 func (m Maker) meet(t *testing.T, cases map[string]func(k *kit)) {
 	t.Helper()
 	m.each(t, nil, cases)
@@ -122,7 +122,7 @@ func (m Maker) each(t *testing.T, begin func(t testing.TB), cases map[string]fun
 	}
 }
 
-// kit is a store under test, with what the cases need over and over.
+// kit is a store under test, with helpers for the cases.
 type kit struct {
 	t *testing.T
 	m Maker
@@ -160,7 +160,7 @@ func (k *kit) recount() {
 	}
 }
 
-// fill gives messages what they need and a case does not care about.
+// fill fills in required fields that do not matter to a case.
 func fill(ms []holdfast.Message) []holdfast.Message {
 	for i := range ms {
 		if ms[i].Destination == "" {
@@ -202,8 +202,8 @@ func many(n int, prefix string, of holdfast.Message) []holdfast.Message {
 // claim takes up to n messages of lane "a".
 func (k *kit) claim(n int) []holdfast.Claim { k.t.Helper(); return k.claimOf("a", n) }
 
-// drain claims and delivers until nothing is left: after an unclean stop a
-// store may give a few at a time.
+// drain claims and delivers until nothing is left: after an unclean stop a store may return a few
+// at a time.
 func (k *kit) drain() (all []holdfast.Claim) {
 	k.t.Helper()
 	for {
@@ -230,7 +230,7 @@ func (k *kit) claimOf(lane string, n int) []holdfast.Claim {
 	return b.Claims
 }
 
-// one claims a message of lane "a" and fails unless it is the one with this id.
+// one claims a message of lane "a" and fails unless it has this id.
 func (k *kit) one(id holdfast.ID) holdfast.Claim {
 	k.t.Helper()
 	got := k.claim(1)
@@ -266,7 +266,7 @@ func (k *kit) settle(c holdfast.Claim, s holdfast.Settlement) bool {
 	return won[0]
 }
 
-// Settlements of the cases.
+// Settlements for the cases.
 func delivered() holdfast.Settlement {
 	return holdfast.Settlement{State: holdfast.Delivered, Outcome: holdfast.Succeeded}
 }
@@ -294,7 +294,7 @@ func (k *kit) wins(c holdfast.Claim, s holdfast.Settlement) {
 	}
 }
 
-// winAll settles all claims alike, in one call.
+// winAll settles all claims in the same way, in one call.
 func (k *kit) winAll(claims []holdfast.Claim, s holdfast.Settlement) {
 	k.t.Helper()
 	list := make([]holdfast.Settlement, len(claims))
@@ -308,7 +308,7 @@ func (k *kit) winAll(claims []holdfast.Claim, s holdfast.Settlement) {
 	}
 }
 
-// park makes a message of lane "a" and parks it.
+// park enqueues a message of lane "a" and parks it.
 func (k *kit) park(m holdfast.Message) holdfast.ID {
 	k.t.Helper()
 	id := k.put(m)[0]
@@ -406,8 +406,7 @@ func equal[T any](k *kit, what string, got, want T, opts ...cmp.Option) {
 	}
 }
 
-// Recount compares the counters in memory with what the lists say. Nothing
-// may change meanwhile.
+// Recount compares the counters in memory with the lists. The store must not change meanwhile.
 func Recount(t testing.TB, s Full) {
 	t.Helper()
 	want := holdfast.Counts{Lanes: map[string]holdfast.LaneCounts{}}

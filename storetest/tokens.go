@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// tokens tests that a token is known by the hash of its secret until it is deleted,
-// also after a restart.
+// tokens tests that a token is found by the hash of its secret until it is deleted, even after a
+// restart.
 func tokens(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
@@ -66,7 +66,7 @@ func tokens(t *testing.T, m Maker) {
 	})
 }
 
-// token fails unless the secret with this hash is that of a token.
+// token fails unless the secret with this hash belongs to a token.
 func (k *kit) token(secret int, name, role string) {
 	k.t.Helper()
 	gotName, gotRole, err := k.FindToken(k.ctx(), hash(secret))

@@ -19,11 +19,11 @@ func (k *kit) reschedule(id holdfast.ID, in time.Duration) holdfast.Record {
 	return r
 }
 
-// verbs tests what people may do about a message, in each of its states.
+// verbs tests what people may do to a message in each of its states.
 func verbs(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
-		// SF-12, NO-16, F1-44, F1-80: and no state is without a verb that ends it.
+		// SF-12, NO-16, F1-44, F1-80: every state has a verb that ends it.
 		"each verb in each state":                      eachVerbInEachState,
 		"discarded in hand: what was delivered stays":  discardedInHand(delivered(), holdfast.Delivered),
 		"discarded in hand: a failed attempt ends it":  discardedInHand(failed(time.Hour), holdfast.Discarded),
@@ -112,7 +112,7 @@ func verbs(t *testing.T, m Maker) {
 	})
 }
 
-// eachVerbInEachState is the table of Verb.States, held against the store.
+// eachVerbInEachState checks the table of Verb.States against the store.
 func eachVerbInEachState(k *kit) {
 	verbs := map[holdfast.Verb]func(id holdfast.ID) (holdfast.Record, error){
 		holdfast.VerbRequeue: func(id holdfast.ID) (holdfast.Record, error) {
@@ -132,7 +132,7 @@ func eachVerbInEachState(k *kit) {
 				if !errors.Is(err, holdfast.ErrState) {
 					k.t.Errorf("%s of a message that is %s: got %v, want ErrState", verb, state, err)
 				}
-				equal(k, "a refused decision about "+string(id), k.get(id), before) // also each instant (F1-47)
+				equal(k, "a refused decision about "+string(id), k.get(id), before) // including each instant (F1-47)
 				continue
 			}
 			want := verb.LeadsTo()
@@ -164,7 +164,7 @@ func discardedInHand(with holdfast.Settlement, want holdfast.State) func(k *kit)
 		if r := k.discard("m"); r.State != holdfast.Claimed || !r.Discarding {
 			k.t.Errorf("got %s, discarding %t, want what is in hand to be discarded", r.State, r.Discarding)
 		}
-		k.nothing() // of its key
+		k.nothing() // none of its key
 		k.wins(c, with)
 		r := k.is("m", want)
 		if r.Discarding || want == holdfast.Discarded && (r.Reason != holdfast.ReasonOperator || r.Settled.IsZero() || k.Counts().Parked > 0) {
@@ -174,14 +174,14 @@ func discardedInHand(with holdfast.Settlement, want holdfast.State) func(k *kit)
 		k.wins(k.next("next"), delivered())
 		if want == holdfast.Discarded {
 			k.requeue("m")
-			k.wins(k.next("m"), failed(0)) // what was decided in the cycle before is over
+			k.wins(k.next("m"), failed(0)) // decisions of the previous cycle are over
 			k.next("m")
 		}
 	}
 }
 
-// discardedAndLost opens the store again without a settlement, as if the
-// process had died: the decision is on disk.
+// discardedAndLost opens the store again without a settlement, as if the process had died: the
+// decision is on disk.
 func discardedAndLost(k *kit) {
 	k.put(holdfast.Message{ID: "m", OrderingKey: "key"}, holdfast.Message{ID: "next", OrderingKey: "key"})
 	late := k.next("m")

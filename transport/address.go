@@ -16,19 +16,19 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// dialer opens connections, as net.Dialer.DialContext does.
+// dialer opens connections, like net.Dialer.DialContext.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// endpoint is where a peer is, and how a client gets there.
+// endpoint is the address of a peer and how a client reaches it.
 type endpoint struct {
-	base    string // the paths of the protocol come behind it
-	dial    dialer // nil: as usual
-	away    bool   // another machine, known by its certificate
-	private bool   // nobody between the two can listen: TLS, the loopback, a socket
+	base    string // the protocol's paths are appended
+	dial    dialer // nil: the default dialer
+	away    bool   // the peer is another machine that its certificate identifies
+	private bool   // nobody between the two can listen: TLS, the loopback or a socket
 }
 
-// parseAddress reads "https://host[:port][/prefix]", "http://…" or
-// "unix:///path/to/socket". The protocol's own path may end it or not.
+// parseAddress reads "https://host[:port][/prefix]", "http://…" or "unix:///path/to/socket". The
+// address may end in the protocol's own path.
 func parseAddress(text string) (endpoint, error) {
 	bad := func(problem string) (endpoint, error) {
 		return endpoint{}, fmt.Errorf("url: %s; give https://host[:port][/prefix] or unix:///path/to/socket", problem)
@@ -65,7 +65,7 @@ func parseAddress(text string) (endpoint, error) {
 	return bad(fmt.Sprintf("scheme %q is not known", u.Scheme))
 }
 
-// isLoopback knows the addresses and the one name of the loopback.
+// isLoopback reports whether host is "localhost" or a loopback address.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -74,7 +74,7 @@ func isLoopback(host string) bool {
 	return err == nil && a.Unmap().IsLoopback()
 }
 
-// client makes the client's connections.
+// client makes the HTTP client for e.
 func (c *ClientConfig) client(e endpoint) (*exchange.Client, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.TLS != nil {
@@ -92,7 +92,7 @@ func (c *ClientConfig) client(e endpoint) (*exchange.Client, error) {
 		conf.RootCAs = pool
 	}
 	if e.dial != nil && c.Dial != nil {
-		return nil, errors.New("dial: a unix address has its own")
+		return nil, errors.New("dial: must not be set for a unix address")
 	}
 	dial := c.Dial
 	if e.dial != nil {
@@ -101,7 +101,8 @@ func (c *ClientConfig) client(e endpoint) (*exchange.Client, error) {
 	return exchange.NewClient(exchange.Settings{Dial: dial, TLS: conf, Connect: c.DialTimeout, Idle: c.Concurrency, Proxies: dial == nil}), nil
 }
 
-// systemRoots is empty where the system has none: then the given CA is all.
+// systemRoots returns the system's roots, or an empty pool if the system has none; then only the
+// given CA is trusted.
 func systemRoots() *x509.CertPool {
 	pool, err := x509.SystemCertPool()
 	if err != nil {

@@ -17,11 +17,10 @@ import (
 type incoming struct {
 	envelope wire.Envelope
 	reply    wire.Reply
-	refused  *refusal // nil: it may reach the Receiver
+	refused  *refusal // nil: the message may reach the Receiver
 }
 
-// refusal is why a message goes no further, and the status that says so when
-// it came alone.
+// refusal says why a message goes no further. Its status answers a message that came alone.
 type refusal struct{ status int }
 
 func (in *incoming) status() int {
@@ -31,10 +30,9 @@ func (in *incoming) status() int {
 	return replyStatus(&in.reply)
 }
 
-// open decodes and verifies one envelope of a caller. What it refuses has its
-// reply.
+// open decodes and verifies one envelope of a caller. If it refuses the envelope, the reply is set.
 func (s *Server) open(r *http.Request, data []byte, from string) incoming {
-	d := s.readers.Get().(*wire.Decoder) // the pool holds nothing else
+	d := s.readers.Get().(*wire.Decoder) // the pool holds only decoders
 	e, err := d.Decode(data)
 	s.readers.Put(d)
 	in := incoming{envelope: e}
@@ -61,7 +59,7 @@ func (s *Server) open(r *http.Request, data []byte, from string) incoming {
 	if len(m.Payload) > s.conf.MaxPayload {
 		err := &holdfast.Failure{
 			Outcome: holdfast.Permanent, Code: wire.CodeTooLarge, Reason: holdfast.ReasonTooLarge,
-			Err: fmt.Errorf("payload has %d bytes; %d are taken", len(m.Payload), s.conf.MaxPayload),
+			Err: fmt.Errorf("payload has %d bytes; at most %d are accepted", len(m.Payload), s.conf.MaxPayload),
 		}
 		s.note(r.Context(), m, err)
 		in.reply = wire.ReplyTo(holdfast.Receipt{}, err)
@@ -73,7 +71,7 @@ func (s *Server) open(r *http.Request, data []byte, from string) incoming {
 	return in
 }
 
-// refuseSignature does not tell the caller what was wrong.
+// refuseSignature refuses a message without telling the caller what was wrong with the signature.
 func (s *Server) refuseSignature(r *http.Request, in *incoming, problem error) {
 	in.reply = wire.Reply{
 		Error: "signature refused", Code: CodeSignature, Outcome: holdfast.LaneFault.String(),
@@ -84,11 +82,11 @@ func (s *Server) refuseSignature(r *http.Request, in *incoming, problem error) {
 	}
 }
 
-// verify holds the signature against the secrets of the source. One of v1
-// covers no path, so that it is good for messages only.
+// verify checks the signature against the secrets of the source. A v1 signature covers no path, so
+// it is good for messages only.
 func (s *Server) verify(e *wire.Envelope, path string) error {
 	if s.conf.Peer == nil {
-		return nil // Insecure, or the request itself was proven
+		return nil // Insecure, or Authenticate has identified the caller
 	}
 	peer, ok := s.conf.Peer(e.Message.Source)
 	if !ok || len(peer.Secrets) == 0 {
@@ -99,9 +97,8 @@ func (s *Server) verify(e *wire.Envelope, path string) error {
 	})
 }
 
-// report logs and counts what was refused (OI-18), within the limit of the
-// caller's address. The address is logged: it is what an operator needs in
-// order to act.
+// report logs and counts a refusal (OI-18). It returns false if the caller's address is over its
+// limit. It logs the address, which an operator needs in order to act.
 func (s *Server) report(r *http.Request, in *incoming, problem error) (within bool) {
 	from := serve.Address(r)
 	within, tell := s.watch.Refuse(from)
@@ -131,7 +128,7 @@ func (s *Server) count(from netip.Addr, in *incoming, problem error, suppressed 
 	})
 }
 
-// shorten bounds what a stranger may write into a log.
+// shorten limits what a stranger can write into the log.
 func shorten(s string) string {
 	if len(s) > holdfast.MaxIDLen {
 		return s[:holdfast.MaxIDLen]

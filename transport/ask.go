@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// Ask posts in as JSON to another path of the peer, over the same connections
-// and with the same credential, and decodes the answer into out. Its error is
-// a *holdfast.Failure; what the peer refuses has the code that it gave.
+// Ask posts in as JSON to another path of the peer and decodes the answer into out. It uses the
+// connections and the credential of deliveries. Its error is a *holdfast.Failure; a refusal has the
+// code that the peer gave.
 func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
 	}
 	c.confirmClockBy(a)
 	if err := json.Unmarshal(a.body, out); err != nil {
-		return &holdfast.Failure{Code: CodeNoAck, MaybeDelivered: true, Err: fmt.Errorf("ask %s: the answer is none of ours: %w", path, err)}
+		return &holdfast.Failure{Code: CodeNoAck, MaybeDelivered: true, Err: fmt.Errorf("ask %s: the answer is not one of this protocol: %w", path, err)}
 	}
 	return nil
 }

@@ -21,12 +21,12 @@ func TestAnswersToQuestionsAreClassified(t *testing.T) {
 		want   holdfast.Failure
 		says   string
 	}{
-		"no answer of ours":  {200, "<html>", holdfast.Failure{Code: "no_ack", MaybeDelivered: true}, "ask /v1/x: the answer is none of ours"},
+		"no answer of ours":  {200, "<html>", holdfast.Failure{Code: "no_ack", MaybeDelivered: true}, "ask /v1/x: the answer is not one of this protocol"},
 		"a redirect":         {300, `{"n":7}`, holdfast.Failure{Outcome: lane, Code: "redirect"}, "ask /v1/x: HTTP status 300"},
 		"a proxy's refusal":  {403, "<html>", holdfast.Failure{Outcome: lane, Code: "http_403"}, "ask /v1/x: HTTP status 403"},
 		"a refusal":          {403, `{"acknowledged":false,"outcome":"lane_fault","code":"revoked","error":"was revoked"}`, holdfast.Failure{Outcome: lane, Code: "revoked"}, "ask /v1/x: was revoked"},
 		"an ack of no use":   {500, `{"acknowledged":true}`, holdfast.Failure{Code: "http_500"}, "ask /v1/x: HTTP status 500"},
-		"a ready-made reply": {200, `"n"`, holdfast.Failure{Code: "no_ack", MaybeDelivered: true}, "ask /v1/x: the answer is none of ours"},
+		"a ready-made reply": {200, `"n"`, holdfast.Failure{Code: "no_ack", MaybeDelivered: true}, "ask /v1/x: the answer is not one of this protocol"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

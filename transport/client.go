@@ -20,49 +20,47 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// ClientConfig says how one peer is reached. Only URL is needed.
+// ClientConfig configures a Client. Only URL is required.
 type ClientConfig struct {
-	// Heard is told what the clock of another machine shows that has answered a
-	// question over TLS. It must not block for long. Nil: nobody is.
+	// Heard is called with the time that the peer's clock shows, when the peer is another machine
+	// that answered Ask over TLS. It must not block for long. May be nil.
 	Heard func(at time.Time)
-	// URL is https://host[:port][/prefix], http://…, or unix:///path; the
-	// protocol's path /_rf/receive is added unless it stands there.
+	// URL is https://host[:port][/prefix], http://… or unix:///path. The protocol's path
+	// /_rf/receive is appended unless the URL ends in it.
 	URL string
-	// Source is the sourceServiceId of messages that name none.
+	// Source is the sourceServiceId of messages without a Source.
 	Source string
-	// Secrets sign: the first one, and after a refusal the next, so that both
-	// sides of a rotation may go first. Empty: unsigned.
+	// Secrets sign messages. The client starts with the first secret and tries the next after a
+	// refusal, so either side may rotate first. Empty: messages are unsigned.
 	Secrets []*wire.Secret
-	// V1 signs as OI-09 says, for peers that know nothing else.
+	// V1 signs in the form of OI-09, for peers that know no other.
 	V1 bool
-	// To is the receiver's name, which a signature of v2 covers: another receiver
-	// that has the secret, too, refuses what it did not get from us. Empty: not said.
+	// To is the name of the receiver; a v2 signature covers it. Another receiver that shares the
+	// secret then refuses the message. Empty: no receiver is named.
 	To string
-	// Credential is a second way to prove who sends: it is asked before each
-	// request, which brings the answer as a bearer token. It goes with no
-	// Secrets and, without TLS, with an address of the loopback or a socket
-	// only. Its error fails the lane, and must not hold the credential.
+	// Credential proves the sender's identity in another way: it is called before each request and
+	// returns a bearer token. It excludes Secrets. Without TLS the address must be on the loopback
+	// or a socket. An error fails the lane; it must not contain the credential.
 	Credential func() (string, error)
-	// Path replaces the protocol's path below URL. It goes with no Secrets,
-	// whose signatures cover the usual one. Zero: wire.ReceivePath.
+	// Path replaces the protocol's path below URL. It excludes Secrets, whose signatures cover the
+	// usual path. Zero: wire.ReceivePath.
 	Path string
 
-	MaxBatch    int           // messages of a batch, if the peer takes as many; zero: 512; 1: no batches
-	MaxReply    int64         // bytes of a reply that are read; zero: 8 MiB
+	MaxBatch    int           // messages in a batch, if the peer takes as many; zero: 512; 1: no batches
+	MaxReply    int64         // bytes of a reply that are read at most; zero: 8 MiB
 	Concurrency int           // idle connections that are kept; zero: 32
-	DialTimeout time.Duration // for a connection, and again for its TLS handshake; zero: 10 s
-	// Timeout is of one request, and longer for a message that alone is more than
-	// the line carries in it. Zero: the context's deadline is all there is.
+	DialTimeout time.Duration // limits the connection and then its TLS handshake; zero: 10 s
+	// Timeout limits one request. A single message that is too large for the line in this time gets
+	// more. Zero: only the context's deadline counts.
 	Timeout time.Duration
 
-	// RetryAfter caps what a reply of the peer may ask us to wait. Whatever else
-	// answers, such as a proxy, is obeyed for five minutes at most. Zero: a day.
+	// RetryAfter limits the wait that a reply of the peer may ask for. The Retry-After of any other
+	// answer, such as a proxy's, is limited to five minutes. Zero: a day.
 	RetryAfter time.Duration
 
-	CA  []byte      // PEM: trusted beside the system's roots
-	TLS *tls.Config // zero: TLS 1.2 and later, the system's roots
-	// Dial opens connections in another way; without it proxies of the
-	// environment are used.
+	CA  []byte      // PEM: trusted in addition to the system's roots
+	TLS *tls.Config // nil: TLS 1.2 and later, the system's roots
+	// Dial opens connections. Nil: the default dialer, with the proxies of the environment.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Logger *slog.Logger // nil: silent
 }
@@ -71,19 +69,19 @@ type ClientConfig struct {
 type Client struct {
 	conf    ClientConfig
 	base    string // of the peer
-	away    bool   // it is another machine, known by its certificate
+	away    bool   // the peer is another machine that its certificate identifies
 	url     string // where messages are posted
 	http    *exchange.Client
 	log     *slog.Logger
 	offer   offer
 	pace    pace
-	current atomic.Int32 // index of the secret that the peer took last
+	current atomic.Int32 // index of the secret that the peer accepted last
 	readers sync.Pool    // of *wire.Decoder
 }
 
 var _ holdfast.BatchDeliverer = (*Client)(nil)
 
-// NewClient checks the settings, all at once, and connects to nothing.
+// NewClient checks all settings and returns all faults at once. It does not connect.
 func NewClient(conf ClientConfig) (*Client, error) {
 	if conf.MaxBatch == 0 {
 		conf.MaxBatch = defaultBatchRows
@@ -108,7 +106,7 @@ func NewClient(conf ClientConfig) (*Client, error) {
 		faults = append(faults, errors.New("v1: a signature needs a secret"))
 	}
 	if len(conf.Secrets) > 0 && (conf.Credential != nil || conf.Path != "") {
-		faults = append(faults, errors.New("secrets: with a credential, or another path, messages are not signed; leave the secrets out"))
+		faults = append(faults, errors.New("secrets: must not be set with a credential or another path, where messages are not signed"))
 	}
 	to, err := parseAddress(conf.URL)
 	faults = append(faults, err)
@@ -144,16 +142,16 @@ func (c *ClientConfig) negatives() []error {
 // Close closes idle connections. Deliveries under way go on.
 func (c *Client) Close() { c.http.Close() }
 
-// BatchSize is what the peer has announced, within the client's own limit,
-// and less after a batch was too large, or where the line carries less in time;
-// 1 until the peer has said anything.
+// BatchSize returns the batch size that the peer has announced, within the client's own limit. It
+// is smaller after a batch was too large, or while the line is too slow for it. Before the peer's
+// first announcement it is 1.
 func (c *Client) BatchSize() int {
 	rows, _ := c.offer.limits(c.conf.MaxBatch)
 	return min(rows, c.pace.rows())
 }
 
-// Deliver makes one attempt. It ends with ctx at the latest; the receiver is
-// told how long that is.
+// Deliver makes one attempt. It returns when ctx ends at the latest. The receiver is told how much
+// time is left.
 func (c *Client) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 	r := c.single(ctx, &m)
 	return r.Receipt, r.Err
@@ -179,7 +177,7 @@ func (c *Client) single(ctx context.Context, m *holdfast.Message) holdfast.Resul
 	return r
 }
 
-// named fills in the client's source.
+// named fills in the client's source if the message has none.
 func (c *Client) named(m *holdfast.Message) holdfast.Message {
 	own := *m
 	if own.Source == "" {
@@ -188,8 +186,8 @@ func (c *Client) named(m *holdfast.Message) holdfast.Message {
 	return own
 }
 
-// eachSecret calls try with the secret that worked last, then, as long as
-// it is refused, with each of the others. It remembers which was taken.
+// eachSecret calls try with the secret that worked last and, while secrets are refused, with each
+// other secret. It remembers the one that the peer accepted.
 func (c *Client) eachSecret(try func(wire.Seal) (refused bool)) {
 	all := c.conf.Secrets
 	if len(all) == 0 {
@@ -202,14 +200,15 @@ func (c *Client) eachSecret(try func(wire.Seal) (refused bool)) {
 		if !try(wire.Seal{Secret: all[i], V1: c.conf.V1, To: c.conf.To, Now: time.Now()}) {
 			if n > 0 {
 				c.current.Store(int32(i))
-				c.log.Info("peer took another secret", slog.String("key_id", all[i].ID()))
+				c.log.Info("peer accepted another secret", slog.String("key_id", all[i].ID()))
 			}
 			return
 		}
 	}
 }
 
-// judge reads the answer to one message: our reply decides, else the status.
+// judge reads the answer to one message. A reply of our protocol decides; without one the status
+// does.
 func (c *Client) judge(a answer, id holdfast.ID) holdfast.Result {
 	reply, ok := c.readReply(a.body)
 	success := a.status >= 200 && a.status < 300
@@ -225,11 +224,11 @@ func (c *Client) judge(a answer, id holdfast.ID) holdfast.Result {
 	return withHeaders(failed(id, f), a)
 }
 
-// bare classifies an answer by its status. What a server of TLS says to plain
-// HTTP is no refusal of the message.
+// bare classifies an answer by its status. A TLS server's answer to plain HTTP is no refusal of the
+// message.
 func (c *Client) bare(a answer) *holdfast.Failure {
 	if strings.HasPrefix(c.base, "http://") && exchange.PlainToTLS(a.status, a.body) {
-		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeTLS, Err: errors.New("the other side speaks TLS: write https:// in place of http://")}
+		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeTLS, Err: errors.New("the other side speaks TLS: write https:// instead of http://")}
 	}
 	return statusFailure(a.status)
 }
@@ -238,32 +237,32 @@ func (c *Client) readReply(body []byte) (wire.Reply, bool) {
 	if len(body) == 0 || body[0] != '{' && !strings.ContainsRune(" \t\r\n", rune(body[0])) {
 		return wire.Reply{}, false
 	}
-	d := c.readers.Get().(*wire.Decoder) // the pool holds nothing else
+	d := c.readers.Get().(*wire.Decoder) // the pool holds only decoders
 	defer c.readers.Put(d)
 	reply, err := d.DecodeReply(body)
 	reply.RetryAfter = min(reply.RetryAfter, c.conf.RetryAfter)
 	return reply, err == nil
 }
 
-// clockHint helps with the commonest cause of refused signatures, which the
-// receiver does not tell.
+// clockHint adds to a refused signature its most common cause, a wrong clock, which the receiver
+// does not tell.
 func clockHint(h http.Header) string {
 	at, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
 		return ""
 	}
 	if off := time.Since(at).Round(time.Second); off > wire.Tolerance || off < -wire.Tolerance {
-		return fmt.Sprintf("; this clock is %s off the peer's, signatures allow %s", off, wire.Tolerance)
+		return fmt.Sprintf("; this clock differs from the peer's by %s, signatures allow %s", off, wire.Tolerance)
 	}
 	return ""
 }
 
-// strangerWait caps a Retry-After in the head of an answer, which nobody vouches
-// for: anything on the way may write it.
+// strangerWait limits a Retry-After in the headers of an answer. Nobody vouches for the headers:
+// anything on the way may write them.
 const strangerWait = 5 * time.Minute
 
-// withHeaders adds to a failure what the headers say beside the reply, and
-// takes out what the other side must not quote.
+// withHeaders adds what the headers say to a failure, and removes secrets that the other side has
+// quoted.
 func withHeaders(r holdfast.Result, a answer) holdfast.Result {
 	if f, ok := errors.AsType[*holdfast.Failure](r.Err); ok {
 		f.RetryAfter = max(f.RetryAfter, min(retryafter.Of(a.header), strangerWait))
@@ -278,7 +277,7 @@ func withHeaders(r holdfast.Result, a answer) holdfast.Result {
 	return r
 }
 
-// failed is the result of an attempt that ended with err.
+// failed returns the result of an attempt that ended with err.
 func failed(id holdfast.ID, err error) holdfast.Result {
 	f := *holdfast.AsFailure(err)
 	if f.Err == nil {

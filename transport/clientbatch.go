@@ -13,13 +13,12 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// fewestAlike is from how many messages on a refusal that meets all of them
-// alike is put down to the lane.
+// fewestAlike is how many messages must meet the same refusal before it counts as a fault of the
+// lane.
 const fewestAlike = 3
 
-// DeliverBatch delivers ms in as few requests as the peer's limits allow, one
-// after the other. Results come in the order of ms. A message that a reply
-// leaves out may have been delivered.
+// DeliverBatch delivers ms in as few requests as the peer's limits allow, one after the other.
+// Results are in the order of ms. A message without a result in the reply may have been delivered.
 func (c *Client) DeliverBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
 	results := make([]holdfast.Result, len(ms))
 	for done := 0; done < len(ms); {
@@ -29,9 +28,9 @@ func (c *Client) DeliverBatch(ctx context.Context, ms []holdfast.Message) []hold
 	return results
 }
 
-// blameLane turns refusals by bare status into a fault of the lane if every
-// message met the same: then it is not the messages, and parking all of them
-// would help nobody. A limit of size is about each message.
+// blameLane turns refusals by bare status into a lane fault if every message met the same one: then
+// the messages are not the cause, and parking all of them would help nobody. A limit of size still
+// concerns each message.
 func blameLane(results []holdfast.Result) {
 	if len(results) < fewestAlike {
 		return
@@ -50,10 +49,9 @@ func blameLane(results []holdfast.Result) {
 	}
 }
 
-// some sends the first of ms, as many as fit one request, and returns how
-// many are settled. Zero means that the peer's limits were learned anew and
-// the same messages are to be sent again; that cannot go on for ever, since
-// the limits only fall.
+// some sends the first of ms, as many as fit one request, and returns how many are settled. Zero
+// means that the client has learned new limits of the peer and the same messages must be sent
+// again. That ends, since limits only fall.
 func (c *Client) some(ctx context.Context, ms []holdfast.Message, results []holdfast.Result) int {
 	rows, weight := c.offer.limits(c.conf.MaxBatch)
 	weight = min(weight, c.pace.bytes())
@@ -64,7 +62,7 @@ func (c *Client) some(ctx context.Context, ms []holdfast.Message, results []hold
 	settled := 0
 	c.eachSecret(func(seal wire.Seal) (refused bool) {
 		b := c.pack(ms[:min(rows, len(ms))], results, seal, weight)
-		if len(b.index) < 2 { // a lone message goes in the form that everybody understands
+		if len(b.index) < 2 { // a lone message goes in the form that every peer understands
 			for _, i := range b.index {
 				results[i] = c.single(ctx, &ms[i])
 			}
@@ -86,12 +84,12 @@ func (c *Client) some(ctx context.Context, ms []holdfast.Message, results []hold
 // parcel is one batch on its way.
 type parcel struct {
 	body  []byte
-	index []int // of the messages in body
-	taken int   // messages looked at, those that cannot be sent included
+	index []int // index of each message in body
+	taken int   // messages looked at, including those that cannot be sent
 }
 
-// pack frames as many of ms as weigh at most weight. A message that cannot be
-// sent gets its result here. An id comes once: results are keyed by it.
+// pack frames messages up to the given weight in bytes. It sets the result of a message that cannot
+// be sent. Each id is packed once, since results are keyed by id.
 func (c *Client) pack(ms []holdfast.Message, results []holdfast.Result, seal wire.Seal, weight int) parcel {
 	b := parcel{body: make([]byte, 0, min(roughly(ms), weight)), index: make([]int, 0, len(ms))}
 	var envelope []byte
@@ -117,9 +115,9 @@ func (c *Client) pack(ms []holdfast.Message, results []holdfast.Result, seal wir
 	return b
 }
 
-// roughly is the size of a batch, so that its bytes need not move.
+// roughly estimates the size of a batch, so that its buffer need not grow.
 func roughly(ms []holdfast.Message) int {
-	const usual = 640 // of what an envelope adds
+	const usual = 640 // bytes that an envelope adds
 	n := 0
 	for i := range ms {
 		n += len(ms[i].Payload) + usual
@@ -133,7 +131,8 @@ func (b *parcel) all(ms []holdfast.Message, results []holdfast.Result, result fu
 	}
 }
 
-// canonical spares the common case, an id that is so already, the parsing.
+// canonical returns the canonical form of id. It skips the parsing in the common case, an id that
+// is canonical already.
 func canonical(id holdfast.ID) holdfast.ID {
 	if len(id) == 36 && strings.ToLower(string(id)) == string(id) {
 		return id
@@ -144,8 +143,8 @@ func canonical(id holdfast.ID) holdfast.ID {
 	return id
 }
 
-// judgeBatch reads the answer to a batch, and reports how many messages are
-// settled and whether the secret was refused for all of them.
+// judgeBatch reads the answer to a batch. It reports how many messages are settled, and whether the
+// secret was refused for all of them.
 func (c *Client) judgeBatch(a answer, b parcel, ms []holdfast.Message, results []holdfast.Result) (settled int, refused bool) {
 	if kind, _, err := mime.ParseMediaType(a.header.Get("Content-Type")); err == nil && kind == wire.BatchType {
 		byID := c.readResults(a)
@@ -154,7 +153,7 @@ func (c *Client) judgeBatch(a answer, b parcel, ms []holdfast.Message, results [
 				return withHeaders(r, a)
 			}
 			return failed(id, &holdfast.Failure{
-				Code: CodeNoResult, MaybeDelivered: true, Err: errors.New("the batch's reply leaves it out"),
+				Code: CodeNoResult, MaybeDelivered: true, Err: errors.New("the batch's reply leaves the message out"),
 			})
 		})
 		return b.taken, a.status == http.StatusUnauthorized
@@ -166,14 +165,14 @@ func (c *Client) judgeBatch(a answer, b parcel, ms []holdfast.Message, results [
 		return 0, false
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
 		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusNotImplemented:
-		// Whoever answered may know no batches: one by one it turns out
-		// whether the peer, or which message, is the reason.
+		// Perhaps the answering server knows no batches. Sending one by one shows whether the peer
+		// or a single message is the reason.
 		c.offer.forget()
 		c.log.Info("peer takes no batches", slog.Int("status", a.status))
 		return 0, false
 	}
 	if a.status >= 200 && a.status < 300 {
-		// One ack cannot speak for many messages.
+		// One ack cannot stand for many messages.
 		c.offer.forget()
 		b.all(ms, results, func(id holdfast.ID) holdfast.Result { return failed(id, statusFailure(a.status)) })
 		return b.taken, false

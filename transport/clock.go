@@ -10,9 +10,8 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// confirmClock passes on what time a signed message says it is. Who runs on this machine
-// has the same clock, and confirms nothing; neither does v1, which signs no time
-// that is checked.
+// confirmClock passes on the time in a signed message. A sender on this machine has the same clock
+// and confirms nothing. Nor does v1, whose signature covers no time that is checked.
 func (s *Server) confirmClock(r *http.Request, e *wire.Envelope) {
 	if s.conf.Heard == nil || s.conf.Peer == nil || e.Timestamp == "" || e.KeyID == "" || !elsewhere(r) {
 		return
@@ -22,7 +21,7 @@ func (s *Server) confirmClock(r *http.Request, e *wire.Envelope) {
 	}
 }
 
-// elsewhere says whether a request certainly comes from another machine.
+// elsewhere reports whether a request certainly comes from another machine.
 func elsewhere(r *http.Request) bool {
 	from := serve.Address(r)
 	if !from.IsValid() || from.IsLoopback() {
@@ -36,8 +35,8 @@ func elsewhere(r *http.Request) bool {
 	return err == nil && at.Addr().Unmap() != from
 }
 
-// confirmClockBy passes on what time the other side says it is, over TLS to another
-// machine.
+// confirmClockBy passes on the time that the other side reports, if it is another machine that
+// answered over TLS.
 func (c *Client) confirmClockBy(a answer) {
 	if c.conf.Heard == nil || !c.away {
 		return

@@ -1,22 +1,22 @@
-// Package transport carries messages from node to node over HTTP: the client
-// is a holdfast.BatchDeliverer, the server calls a holdfast.Receiver (OI-11).
-// Envelopes, signatures and replies are package wire's.
+// Package transport carries messages between nodes over HTTP. Its client is a
+// holdfast.BatchDeliverer; its server calls a holdfast.Receiver (OI-11). Package wire defines
+// envelopes, signatures and replies.
 //
 // It promises:
-//   - A nil error of Deliver means that the receiver has said, in a reply of
-//     ours, that the message and its effect are durable. Nothing else counts
+//   - A nil error of Deliver means that the receiver has said, in a reply of our
+//     protocol, that the message and its effect are durable. Nothing else counts
 //     as an ack (OI-20).
-//   - Every other end is classified once, here, by type, status and code,
-//     never by text. Unreachable is said only while no byte of the request
-//     can have left; whatever ends later may have been delivered, and says so.
-//   - What is not signed by a known source reaches no Receiver (OI-09).
-//   - A panic, a slow row or a refused row of a batch costs that row, not the
-//     others.
+//   - Every other outcome is classified once, here, by type, status and code,
+//     never by text. Unreachable means that no byte of the request can have been
+//     sent. An attempt that fails later may have delivered the message, and its
+//     failure says so.
+//   - A message that no known source has signed reaches no Receiver (OI-09).
+//   - A panic, a slow message or a refused message affects only its own row of a
+//     batch.
 //
-// It does not promise that a reply is genuine, nor secrecy: use TLS. Retrying
-// is the dispatcher's business; the one thing repeated here is a request whose
-// reused connection the peer had just closed, which is safe because the
-// receiver deduplicates.
+// It does not promise secrecy, nor that a reply is genuine: use TLS. Retrying is the dispatcher's
+// task. The package repeats only a request whose reused connection the peer had just closed; that
+// is safe because the receiver deduplicates.
 //
 //	dispatcher ─► Client ──POST /_rf/receive──► Server ─► Receiver
 //	                │  {…} or a batch, Rf-Budget-Ms  │

@@ -69,7 +69,7 @@ func TestTheOtherSecretIsRemembered(t *testing.T) {
 			t.Errorf("after message %d: %d requests, want %d", n+1, got, want)
 		}
 	}
-	if r := l.records(t); len(r) != 1 || r[0]["msg"] != "peer took another secret" {
+	if r := l.records(t); len(r) != 1 || r[0]["msg"] != "peer accepted another secret" {
 		t.Errorf("got log %v, want one line", r)
 	}
 }

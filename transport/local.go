@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// Local joins the two ends in one process by a call, without serialisation
-// (OI-11). A receiver's errors mean what they mean over the network. A panic
-// is contained; a call ends when the receiver returns.
+// Local joins the two ends in one process by a call, without serialization (OI-11). A receiver's
+// errors mean the same as over the network. A panic is contained. A call ends when the receiver
+// returns.
 type Local struct {
 	Receiver holdfast.Receiver
-	Source   string // of messages that name none
+	Source   string // of messages without a Source
 }
 
 var _ holdfast.BatchDeliverer = (*Local)(nil)
 
-// BatchSize is the server's default, or 1 if the receiver takes one by one.
+// BatchSize returns the server's default, or 1 if the receiver takes single messages.
 func (l *Local) BatchSize() int {
 	if _, ok := l.Receiver.(holdfast.BatchReceiver); ok {
 		return defaultBatchRows
@@ -41,7 +41,7 @@ func (l *Local) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Recei
 	return r.Receipt, r.Err
 }
 
-// prepare makes m what it would be after a way over the network.
+// prepare makes m what it would be after a trip over the network.
 func (l *Local) prepare(m *holdfast.Message) error {
 	if m.Source == "" {
 		m.Source = l.Source
@@ -68,7 +68,7 @@ func contain(err *error) {
 func (l *Local) result(ctx context.Context, id holdfast.ID, r holdfast.Result) holdfast.Result {
 	if r.Err != nil {
 		f := wire.Classify(r.Err)
-		// What a receiver was doing when its time ran out, nobody knows.
+		// When its time runs out, a receiver may have done its work or not.
 		f.MaybeDelivered = f.MaybeDelivered || ctx.Err() != nil && f.Outcome == holdfast.Transient
 		return failed(id, f)
 	}

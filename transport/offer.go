@@ -11,21 +11,21 @@ import (
 
 // HTTP headers of the protocol.
 const (
-	// HeaderBatch announces, in every reply, that batches are taken:
-	// "max=512, bytes=4194304". Unknown parts are skipped.
+	// HeaderBatch announces in every reply that the server takes batches: "max=512, bytes=4194304".
+	// Unknown parts are skipped.
 	HeaderBatch = "Rf-Batch"
-	// HeaderBudget is how many milliseconds the sender still waits. What the
-	// receiver has not begun by then, it does not begin.
+	// HeaderBudget says how many milliseconds the sender still waits. After that time the receiver
+	// begins nothing new.
 	HeaderBudget = "Rf-Budget-Ms"
 )
 
 const (
 	defaultBatchRows  = 512
 	defaultBatchBytes = 4 << 20
-	// unstatedBytes is what a batch may weigh if a peer announces only rows:
-	// what common proxies let through.
+	// unstatedBytes limits a batch if the peer announces only rows: common proxies let this
+	// through.
 	unstatedBytes = 1 << 20
-	// cutFor is how long a limit that was found by a 413 is kept.
+	// cutFor is how long a limit learned from a 413 is kept.
 	cutFor = time.Hour
 )
 
@@ -49,19 +49,18 @@ func parseOffer(text string) (rows, bytes int) {
 	return rows, bytes
 }
 
-// offer is what a client knows of how much its peer takes at once. It may be
-// used concurrently.
+// offer is what a client knows about how much its peer takes at once. It may be used concurrently.
 type offer struct {
 	mu          sync.Mutex
-	rows, bytes int // announced; zero rows: nothing is, send one by one
-	// What a 413, or a peer that did not understand a batch, has taught; it is
-	// kept for cutFor. A proxy's limit is one of bytes, and nobody announces it.
+	rows, bytes int // announced; zero rows: no batches are announced, send one by one
+	// Limits learned from a 413, or from a peer that did not understand a batch. They are kept for
+	// cutFor. A proxy limits bytes, and does not announce its limit.
 	cutRows, cutBytes int // zero: no limit
 	cutAt             time.Time
 }
 
-// limits returns how many messages and bytes one batch may have, out of at
-// most rows that the caller wants; one row means no batch.
+// limits returns how many messages and bytes one batch may have. The caller wants at most most
+// messages. One message means no batch.
 func (o *offer) limits(most int) (rows, bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -85,8 +84,8 @@ func (o *offer) refresh() {
 	}
 }
 
-// update takes an announcement from a reply. A reply without one is worth
-// something only if the receiver itself has made it.
+// update takes an announcement from a reply. A reply without one counts only if it comes from the
+// receiver itself.
 func (o *offer) update(h http.Header, genuine bool) {
 	text := h.Get(HeaderBatch)
 	if text == "" && !genuine {
@@ -98,7 +97,7 @@ func (o *offer) update(h http.Header, genuine bool) {
 	o.rows, o.bytes = rows, bytes
 }
 
-// forget is called when a batch was not understood, whatever is announced:
+// forget is called when a batch was not understood although batches are announced. The cause is
 // something between the two, or an older peer behind the same address.
 func (o *offer) forget() {
 	o.mu.Lock()
@@ -107,7 +106,7 @@ func (o *offer) forget() {
 	o.cutRows, o.cutAt = 1, time.Now()
 }
 
-// halve is called when a batch of so many bytes was too large (design: 9).
+// halve is called when a batch of the given size was too large (design: 9).
 func (o *offer) halve(bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// firstLine is what a batch may weigh on a line that is not known yet. Few
-	// are so slow that it takes long; a fast one is known after a few batches.
+	// firstLine limits a batch on a line whose speed is unknown. Even most slow lines carry it
+	// quickly, and a fast line is known after a few batches.
 	firstLine = 16 << 10
-	// leastLine is what a batch may weigh on the slowest line.
+	// leastLine limits a batch on the slowest line.
 	leastLine = 8 << 10
-	// LeastRate is how many bytes a second of a request's body the receiver's
-	// deadline asks for: less than each of four requests gets that share a line
-	// of 64 kbit/s. Who sends less holds room and brings nothing.
+	// LeastRate is how many bytes per second of a body the receiver demands. It is less than the
+	// share of each of four requests on a line of 64 kbit/s. A slower sender holds room for little
+	// gain.
 	LeastRate = serve.LeastRate
-	// mostAim bounds how long a batch should take: what goes ahead of a live
-	// message is what is on the line already.
+	// mostAim limits the time that a batch should take: a live message waits behind what is already
+	// on the line.
 	mostAim = 10 * time.Second
-	// usualRow is what a message weighs at least.
+	// usualRow is the least size of a message, in bytes.
 	usualRow = 640
 )
 
-// pace is how large a batch may be so that the line carries it in time: half
-// of what was cut off or took long, twice what got through quickly. It may be
-// used concurrently: requests that end together count once.
+// pace finds how large a batch may be so that the line carries it in time: half the size of one
+// that was cut off or took long, twice the size of one that got through quickly. It may be used
+// concurrently: requests that end together count once.
 type pace struct {
 	mu   sync.Mutex
-	line int // bytes of a batch; zero: as many as the peer takes
-	row  int // bytes of a message, in the last request
+	line int // bytes of a batch; zero: the peer's limit
+	row  int // bytes per message in the last request
 }
 
 func (p *pace) bytes() int {
@@ -46,22 +46,22 @@ func (p *pace) bytes() int {
 	return p.line
 }
 
-// rows is how many messages a batch has about.
+// rows returns about how many messages a batch has.
 func (p *pace) rows() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.line == 0 {
 		return math.MaxInt
 	}
-	// A little less: one message over would go in a request of its own.
+	// A little less: a message too many would go in a request of its own.
 	return max(p.line*9/10/max(p.row, usualRow), 1)
 }
 
-// aim is how long a batch should take of the time that it has.
+// aim returns how long a batch should take, given its time limit.
 func aim(of time.Duration) time.Duration { return min(of/3, mostAim) }
 
-// sent notes a request of so many messages and bytes: whether the line cut it
-// off, else how long it took of the time that it had.
+// sent records a request: how many messages and bytes it had, whether the line cut it off, and how
+// long it took out of its time limit.
 func (p *pace) sent(rows, bytes int, cut bool, took, of time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,15 +70,15 @@ func (p *pace) sent(rows, bytes int, cut bool, took, of time.Duration) {
 	case cut && p.line == 0:
 		p.line = half
 	case p.line == 0:
-	case cut, took > aim(of) && 2*bytes >= p.line: // a small one that took long waited for others
+	case cut, took > aim(of) && 2*bytes >= p.line: // a small batch that took long waited for others
 		p.line = min(p.line, half)
 	case took < aim(of)/2:
 		p.line = max(p.line, 2*bytes)
 	}
 }
 
-// Patience is how long a message of so many bytes may take that alone has more
-// than a batch of usual size: it cannot be made smaller.
+// Patience returns how long a message of the given size may take. A message larger than a usual
+// batch gets more time, since it cannot be made smaller.
 func Patience(usual time.Duration, bytes int) time.Duration {
 	if bytes <= leastLine {
 		return usual
@@ -86,8 +86,8 @@ func Patience(usual time.Duration, bytes int) time.Duration {
 	return usual + time.Duration(bytes)*time.Second/LeastRate
 }
 
-// Patience is how long a request of so many bytes may take over this line, as
-// far as it is known; with each that is cut off the next one has more.
+// Patience returns how long a request of the given size may take over this line, as far as the line
+// is known. Each request that is cut off gives the next one more time.
 func (c *Client) Patience(bytes int) time.Duration {
 	usual := c.conf.Timeout
 	line := c.pace.bytes()
@@ -97,8 +97,7 @@ func (c *Client) Patience(bytes int) time.Duration {
 	return min(Patience(usual, bytes), usual+time.Duration(float64(aim(usual))*float64(bytes)/float64(line)))
 }
 
-// carry makes one request with messages, and learns from it what the line
-// carries.
+// carry makes one request with messages, and learns from it what the line carries.
 func (c *Client) carry(ctx context.Context, contentType string, rows int, body []byte) (answer, *holdfast.Failure) {
 	if most := c.Patience(len(body)); most > 0 {
 		var cancel context.CancelFunc

@@ -21,11 +21,10 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	sent   string // the credential that the request brought; empty: none
+	sent   string // the credential sent with the request; may be empty
 }
 
-// post makes one request. The failure classifies an exchange that brought no
-// whole response.
+// post makes one request. Its failure classifies an exchange that brought no whole response.
 func (c *Client) post(ctx context.Context, url, contentType string, body []byte) (answer, *holdfast.Failure) {
 	if err := ctx.Err(); err != nil {
 		return answer{}, &holdfast.Failure{Outcome: holdfast.NotStarted, Code: CodeCanceled, Err: err}
@@ -67,7 +66,7 @@ func (c *Client) post(ctx context.Context, url, contentType string, body []byte)
 	return a, nil
 }
 
-// present puts the credential into a request, and returns it.
+// present adds the credential to a request and returns it.
 func (c *Client) present(req *http.Request) (string, *holdfast.Failure) {
 	if c.conf.Credential == nil {
 		return "", nil
@@ -80,15 +79,15 @@ func (c *Client) present(req *http.Request) (string, *holdfast.Failure) {
 	return secret, nil
 }
 
-// hidden is what no error may show of what the other side says: a proxy may
-// quote the credential that it was sent.
+// hidden returns the secrets to remove from what the other side says: a proxy may quote the
+// credential that it was sent.
 func hidden(credential string) *secrets.Set {
 	s := &secrets.Set{}
 	s.Add(credential)
 	return s
 }
 
-// readAll reads a body, at most limit bytes of it.
+// readAll reads a body of at most limit bytes.
 func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	if n := resp.ContentLength; n >= 0 && n < limit {
 		body := make([]byte, n)
@@ -98,8 +97,8 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(resp.Body, limit))
 }
 
-// budgetFor keeps a part of the time for what has begun to end and for the
-// reply to come back; else "not begun" would be said to nobody.
+// budgetFor returns the receiver's part of the time left. The rest is for work that has begun to
+// end, and for the reply to return; otherwise nobody would hear "not begun".
 func budgetFor(left time.Duration) time.Duration {
 	return max(left-min(left/5, 2*time.Second), time.Millisecond)
 }

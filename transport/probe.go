@@ -14,31 +14,30 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// Credentials is what a probe found out about the secret.
+// Credentials says whether the peer accepts the client's secret.
 type Credentials int
 
-// What a peer thinks of our signature.
+// The answers of a peer to our signature.
 const (
-	CredentialsUnknown  Credentials = iota // it cannot be asked without delivering something
-	CredentialsAccepted                    // it takes what we sign
-	CredentialsRefused                     // it does not
+	CredentialsUnknown  Credentials = iota // a probe cannot tell without delivering something
+	CredentialsAccepted                    // the peer accepts our signature
+	CredentialsRefused                     // the peer refuses our signature
 )
 
 // Probed is the answer to a probe.
 type Probed struct {
 	Status      int // of HTTP
 	Credentials Credentials
-	Peer        bool                 // the answer is one of a Holdfast, whatever it says
-	Date        time.Time            // of the peer's clock, in whole seconds; zero: it did not say
+	Peer        bool                 // the answer comes from a Holdfast node, whatever it says
+	Date        time.Time            // of the peer's clock, in whole seconds; zero: not given
 	TLS         *tls.ConnectionState // nil: none
 }
 
-// Probe asks the peer, on the same way as a delivery, whether it takes what
-// this client signs. It delivers nothing. An error is a *holdfast.Failure whose
-// code says how far it got.
+// Probe asks the peer, by the same way as a delivery, whether it accepts this client's signature.
+// It delivers nothing. An error is a *holdfast.Failure whose code says how far the probe got.
 //
-// A client that signs as OI-09 says only looks whether anybody answers: such
-// a signature covers no path, and who records it could make a message of it.
+// A client that signs with V1 only checks whether the peer answers: a v1 signature covers no path,
+// so a recorded one could be used for a message.
 func (c *Client) Probe(ctx context.Context) (Probed, error) {
 	var p Probed
 	var fail error

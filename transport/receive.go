@@ -19,7 +19,7 @@ import (
 // CodePanic is the code of a message whose handler panicked.
 const CodePanic = "panic"
 
-// budget is the instant after which nothing is begun; zero: there is none.
+// budget is the instant after which nothing new is begun; zero: no limit.
 type budget struct{ until time.Time }
 
 func budgetOf(r *http.Request, started time.Time) budget {
@@ -32,8 +32,8 @@ func budgetOf(r *http.Request, started time.Time) budget {
 
 func (b budget) spent() bool { return !b.until.IsZero() && !time.Now().Before(b.until) }
 
-// begin waits for a free slot and reports false if the sender has stopped
-// waiting first. Whoever gets true calls end.
+// begin waits for a free slot. It returns false if the sender stops waiting first. If it returns
+// true, the caller must call end.
 func (s *Server) begin(ctx context.Context, b budget) (end func(), ok bool) {
 	if b.spent() || ctx.Err() != nil {
 		return nil, false
@@ -51,12 +51,11 @@ func (s *Server) begin(ctx context.Context, b budget) (end func(), ok bool) {
 	}
 }
 
-// keep takes a body whose sender is proven out of what strangers hold, and
-// holds it against the room of all that is at work. It reports false if there
-// is none in time. Whoever gets true calls end.
+// keep moves the body of a proven sender from the room of strangers to the room for work. It
+// returns false if that has no room in time. If it returns true, the caller must call end.
 func (s *Server) keep(r *http.Request, b budget, bytes int) (end func(), ok bool) {
 	if s.conf.Authenticate != nil {
-		return func() {}, true // who calls is known, and bounded, before the body is read
+		return func() {}, true // the caller was identified and limited before its body was read
 	}
 	ctx := r.Context()
 	if !b.until.IsZero() {
@@ -76,10 +75,10 @@ func notBegun() wire.Reply {
 	return wire.ReplyTo(holdfast.Receipt{}, &holdfast.Failure{Outcome: holdfast.NotStarted})
 }
 
-// receive hands one message to the Receiver. A call that has begun ends by
-// itself or at the server's time-out, not when the sender stops waiting: else
-// what takes longer than a sender's patience would never be done, while so
-// the next attempt finds it done (source: its failure table).
+// receive hands one message to the Receiver. A call that has begun ends by itself or at the
+// server's time-out, not when the sender stops waiting. Otherwise work that takes longer than the
+// sender's patience would never finish; so the next attempt finds it done (source: its failure
+// table).
 func (s *Server) receive(ctx context.Context, b budget, m *holdfast.Message) wire.Reply {
 	end, ok := s.begin(ctx, b)
 	if !ok {
@@ -93,7 +92,7 @@ func (s *Server) receive(ctx context.Context, b budget, m *holdfast.Message) wir
 	return wire.ReplyTo(receipt, err)
 }
 
-// call contains a panic in the Receiver to its message.
+// call limits a panic of the Receiver to its message.
 func (s *Server) call(ctx context.Context, m *holdfast.Message) (receipt holdfast.Receipt, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -107,7 +106,7 @@ func (s *Server) callBatch(ctx context.Context, to holdfast.BatchReceiver, ms []
 	defer func() {
 		if p := recover(); p != nil {
 			f := s.panicked(ctx, &ms[0], p)
-			f.MaybeDelivered = true // each row commits on its own
+			f.MaybeDelivered = true // each row commits by itself
 			results = make([]holdfast.Result, len(ms))
 			for i := range results {
 				results[i].Err = f
@@ -117,7 +116,7 @@ func (s *Server) callBatch(ctx context.Context, to holdfast.BatchReceiver, ms []
 	return to.ReceiveBatch(ctx, ms)
 }
 
-// panicked logs where, and what only if it is the runtime's own words: other
+// panicked logs where the panic happened. It logs the value only if it is a runtime error: other
 // values may hold a payload.
 func (s *Server) panicked(ctx context.Context, m *holdfast.Message, p any) *holdfast.Failure {
 	what := fmt.Sprintf("%T", p)
@@ -130,14 +129,14 @@ func (s *Server) panicked(ctx context.Context, m *holdfast.Message, p any) *hold
 	return &holdfast.Failure{Code: CodePanic, Err: errors.New("receiver panicked: " + what)}
 }
 
-// note logs what the sender is not told.
+// note logs an error that the sender is not told.
 func (s *Server) note(ctx context.Context, m *holdfast.Message, err error) {
 	if err == nil {
 		return
 	}
 	f := wire.Classify(err)
 	if f.Code == CodePanic {
-		return // it has been logged
+		return // logged already
 	}
 	s.log.LogAttrs(ctx, slog.LevelWarn, "message not received",
 		slog.String("message_id", string(m.ID)), slog.String("source", m.Source), slog.String("endpoint", m.Endpoint),

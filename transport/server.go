@@ -17,69 +17,68 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// Peer is what a server knows of one source of messages.
+// Peer is what a server knows about one source of messages.
 type Peer struct {
-	Secrets []*wire.Secret // all that are valid now
-	V1      bool           // the source may sign as OI-09 says, too
+	Secrets []*wire.Secret // all secrets that are valid now
+	V1      bool           // the source may also sign in the form of OI-09
 }
 
-// ServerConfig says who may send, and how much. Receiver and Peer are needed.
+// ServerConfig says who may send, and how much. Receiver and Peer are required; Insecure or
+// Authenticate may replace Peer.
 type ServerConfig struct {
 	Receiver holdfast.Receiver
 	// Peer looks up a source; it is called for each message, concurrently.
 	Peer func(source string) (Peer, bool)
-	// Insecure takes unsigned messages from anybody. It goes with no Peer.
+	// Insecure accepts unsigned messages from anybody. It excludes Peer.
 	Insecure bool
-	// Authenticate says, instead of Peer, who makes a request, whose messages
-	// need no signature and must all name that source. holdfast.ErrNotFound
-	// refuses the request; after any other error it may come again.
+	// Authenticate replaces Peer: it returns the source of a request. Its messages need no
+	// signature, and all must have that source. holdfast.ErrNotFound refuses the request; after any
+	// other error the caller may try again.
 	Authenticate func(r *http.Request) (source string, err error)
-	// Destination is put into messages that come in: this node's name.
+	// Destination is this node's name; it becomes the Destination of messages that come in.
 	Destination string
-	// Names are those by which senders may mean this node: what is signed for
-	// another is refused. None: whoever is meant.
+	// Names are the names by which senders may address this node. A message signed for another name
+	// is refused. Empty: any name is accepted.
 	Names []string
 
 	MaxPayload    int           // bytes; zero: 1 MiB
-	MaxBatch      int           // messages of a batch; zero: 512; 1: no batches
+	MaxBatch      int           // messages in a batch; zero: 512; 1: no batches
 	MaxBatchBytes int           // zero: 4 MiB
-	Concurrency   int           // calls of the Receiver at one time; zero: 64
-	Timeout       time.Duration // of one call, whether or not the sender still waits; zero: 1 min
+	Concurrency   int           // concurrent calls of the Receiver; zero: 64
+	Timeout       time.Duration // limits one call, whether or not the sender still waits; zero: 1 min
 
 	Logger  *slog.Logger  // nil: silent
-	Refused func(Refused) // told of each refused message; nil: nobody is
-	// Heard is told what the clock of another machine shows, of whom the signature
-	// is good. It must not block for long. Nil: nobody is.
+	Refused func(Refused) // called for each refused message; may be nil
+	// Heard is called with the time that another machine's clock shows, if its signature is good.
+	// It must not block for long. May be nil.
 	Heard func(at time.Time)
 }
 
-// Refused is a message, or a whole request, that was turned away before it
-// reached the Receiver.
+// Refused is a message, or a whole request, that was refused before it reached the Receiver.
 type Refused struct {
-	Source, MessageID string // as the envelope has them; nobody vouches for them
+	Source, MessageID string // as in the envelope; not verified
 	Remote            netip.Addr
 	Code              string // CodeSignature, CodeCredential, CodeWrongSource or one of package wire
 	Problem           string
-	Suppressed        bool // not logged: there are too many
+	Suppressed        bool // not logged, because there are too many
 }
 
-// Server is the way in over HTTP. It serves POST, at whatever path it is
-// mounted (wire.ReceivePath). Read and idle time-outs are those of the
-// http.Server around it.
+// Server receives messages over HTTP. It serves POST at whatever path it is mounted (usually
+// wire.ReceivePath). The http.Server around it sets the read and idle time-outs.
 type Server struct {
 	conf    ServerConfig
 	log     *slog.Logger
-	few     *slog.Logger // for what anybody can cause
+	few     *slog.Logger // rate-limited: for events that anybody can cause
 	offer   string
-	slots   chan struct{} // bounds the calls of the Receiver
-	proven  *serve.Room   // bounds what is held for them
+	slots   chan struct{} // limits concurrent calls of the Receiver
+	proven  *serve.Room   // room for the bodies of proven senders
 	watch   serve.Watch
 	readers sync.Pool // of *wire.Decoder
 }
 
 var _ http.Handler = (*Server)(nil)
 
-// NewServer checks the settings, all at once.
+// NewServer checks all settings and returns all faults at once.
 func NewServer(conf ServerConfig) (*Server, error) {
 	if conf.MaxPayload == 0 {
 		conf.MaxPayload = 1 << 20
@@ -113,16 +112,16 @@ func NewServer(conf ServerConfig) (*Server, error) {
 func (c *ServerConfig) faults() []error {
 	var faults []error
 	if c.Receiver == nil {
-		faults = append(faults, errors.New("receiver: nothing would take the messages"))
+		faults = append(faults, errors.New("receiver: must be set"))
 	}
 	if c.Peer == nil && c.Authenticate == nil && !c.Insecure {
-		faults = append(faults, errors.New("peer: nobody could send; give secrets, or say insecure"))
+		faults = append(faults, errors.New("peer: must be set; otherwise nobody could send"))
 	}
 	if c.Peer != nil && c.Insecure {
-		faults = append(faults, errors.New("insecure: secrets are configured; leave one of the two out"))
+		faults = append(faults, errors.New("insecure: must not be set together with peer"))
 	}
 	if c.Authenticate != nil && (c.Peer != nil || c.Insecure) {
-		faults = append(faults, errors.New("authenticate: it replaces peer and insecure; leave them out"))
+		faults = append(faults, errors.New("authenticate: must not be set together with peer or insecure"))
 	}
 	for name, n := range map[string]int64{
 		"maxPayload": int64(c.MaxPayload), "maxBatch": int64(c.MaxBatch), "maxBatchBytes": int64(c.MaxBatchBytes),
@@ -167,7 +166,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// contain answers a request whose handling panicked outside of the Receiver.
+// contain answers a request whose handling panicked outside the Receiver.
 func (s *Server) contain(w http.ResponseWriter, r *http.Request) {
 	p := recover()
 	if p == nil {
@@ -181,7 +180,7 @@ func (s *Server) contain(w http.ResponseWriter, r *http.Request) {
 	s.write(w, http.StatusInternalServerError, wire.MessageType, reply.AppendTo(nil))
 }
 
-// refuseRequest answers a request out of which no message was read.
+// refuseRequest answers a request from which no message was read.
 func (s *Server) refuseRequest(w http.ResponseWriter, status int, o holdfast.Outcome, code, text string) {
 	reply := wire.Reply{Outcome: o.String(), Code: code, Error: text}
 	if o == holdfast.Permanent {
@@ -202,14 +201,13 @@ func (s *Server) write(w http.ResponseWriter, status int, contentType string, bo
 	w.Write(body) //nolint:errcheck,gosec // the sender is gone and will ask again
 }
 
-// provenBytes is what the bodies of proven senders may hold while they are
-// worked on or wait for it.
+// provenBytes limits the bodies of proven senders that are at work or wait for it, in bytes.
 const provenBytes = 64 << 20
 
-// trustedLength is how many bytes are set aside before they have arrived.
+// trustedLength is how many bytes are allocated before they have arrived.
 const trustedLength = 16 << 10
 
-// read reads the body to its end, or answers why not.
+// read reads the whole body. If it cannot, it answers the request and returns false.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, limit int) ([]byte, bool) {
 	tooLarge := func() ([]byte, bool) {
 		s.refuseRequest(w, http.StatusRequestEntityTooLarge, holdfast.Permanent, wire.CodeTooLarge,
@@ -221,8 +219,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, limit int) ([]byte
 	}
 	body := http.MaxBytesReader(w, r.Body, int64(limit))
 	var buf bytes.Buffer
-	// What is announced is not taken for granted: a stranger who sends
-	// nothing must not hold megabytes here.
+	// The announced length is not trusted: a stranger who sends nothing must not hold megabytes
+	// here.
 	buf.Grow(int(min(max(r.ContentLength, 0), trustedLength)) + bytes.MinRead)
 	_, err := buf.ReadFrom(body)
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
@@ -233,7 +231,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, limit int) ([]byte
 		return nil, false
 	}
 	if err != nil {
-		// Cut off or too slow: nothing was taken, so the sender may come again, by
+		// The body was cut off or too slow. Nothing was taken, so the sender may try again, over
 		// another connection.
 		w.Header().Set("Connection", "close")
 		s.refuseRequest(w, http.StatusRequestTimeout, holdfast.Transient, "body_cut", "the body did not arrive")
@@ -262,7 +260,7 @@ func (s *Server) serveSingle(w http.ResponseWriter, r *http.Request, from string
 		w.Header().Set("Retry-After", retryafter.Seconds(in.reply.RetryAfter))
 	}
 	if status == http.StatusTooManyRequests {
-		w.Header().Set("Connection", "close") // make the next guess cost a handshake
+		w.Header().Set("Connection", "close") // so that the next guess costs a handshake
 	}
 	s.write(w, status, wire.MessageType, in.reply.AppendTo(nil))
 }

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// batchWorkers is how many messages of one batch a Receiver gets at a time.
+	// batchWorkers is how many messages of one batch a Receiver handles at a time.
 	batchWorkers = 8
-	// maxReplies bounds a batch's reply. What does not fit is left out; the
-	// sender asks again, and gets it from the inbox.
+	// maxReplies limits the reply to a batch, in bytes. Results that do not fit are left out; the
+	// sender asks again and gets them from the inbox.
 	maxReplies = 4 << 20
 )
 
@@ -46,8 +46,8 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, from string)
 	s.write(w, batchStatus(all), wire.BatchType, appendReplies(all))
 }
 
-// batchStatus is 200, since each message has its own reply, unless every
-// signature was refused.
+// batchStatus returns 200, since each message has its own reply, unless every signature was
+// refused.
 func batchStatus(all []incoming) int {
 	for i := range all {
 		if all[i].refused == nil || all[i].reply.Code != CodeSignature {
@@ -58,13 +58,13 @@ func batchStatus(all []incoming) int {
 }
 
 func appendReplies(all []incoming) []byte {
-	const usual = 160 // of a reply without response
+	const usual = 160 // bytes of a reply without response
 	body, one := make([]byte, 0, usual*len(all)), make([]byte, 0, usual)
 	for i := range all {
 		reply := &all[i].reply
 		reply.MessageID = all[i].envelope.MessageID
 		if reply.MessageID == "" || reply.Outcome == "" {
-			continue // nothing to name it by, or the receiver gave no result
+			continue // no id to name it by, or no result of the receiver
 		}
 		one = reply.AppendTo(one[:0])
 		if len(body)+len(one) > maxReplies && len(body) > 0 {
@@ -75,7 +75,7 @@ func appendReplies(all []incoming) []byte {
 	return body
 }
 
-// receiveKept hands the messages on once there is room for them.
+// receiveKept hands the messages to the Receiver once there is room for them.
 func (s *Server) receiveKept(r *http.Request, b budget, bytes int, good []*incoming) {
 	if len(good) == 0 {
 		return
@@ -91,7 +91,7 @@ func (s *Server) receiveKept(r *http.Request, b budget, bytes int, good []*incom
 	s.receiveAll(r.Context(), b, good)
 }
 
-// receiveAll hands the messages on; each gets its own reply, and none stops
+// receiveAll hands the messages to the Receiver one by one. Each gets its own reply, and none stops
 // another.
 func (s *Server) receiveAll(ctx context.Context, b budget, all []*incoming) {
 	if to, ok := s.conf.Receiver.(holdfast.BatchReceiver); ok {
@@ -114,9 +114,8 @@ func (s *Server) receiveAll(ctx context.Context, b budget, all []*incoming) {
 	workers.Wait()
 }
 
-// receiveBatch hands a whole batch on: one commit for all that is kept. The
-// context ends when the sender stops waiting; then a BatchReceiver answers
-// with what it knows.
+// receiveBatch hands a whole batch to the BatchReceiver, which commits all that it keeps at once.
+// The context ends when the sender stops waiting; then the receiver answers with what it knows.
 func (s *Server) receiveBatch(ctx context.Context, b budget, to holdfast.BatchReceiver, all []*incoming) {
 	end, ok := s.begin(ctx, b)
 	if !ok {
@@ -138,7 +137,7 @@ func (s *Server) receiveBatch(ctx context.Context, b budget, to holdfast.BatchRe
 	}
 	for i, result := range s.callBatch(ctx, to, ms) {
 		if i == len(all) {
-			break // more results than messages: a receiver's mistake
+			break // a faulty receiver: more results than messages
 		}
 		s.note(ctx, &ms[i], result.Err)
 		all[i].reply = wire.ReplyTo(result.Receipt, result.Err)

@@ -7,9 +7,8 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// serveProbe answers whether the signature is good. Nothing reaches the
-// Receiver, and nothing is remembered. A wrong signature costs what that of a
-// message costs: else one could guess here for free.
+// serveProbe answers whether the signature is good. Nothing reaches the Receiver, and nothing is
+// remembered. A wrong signature counts like that of a message, so that guessing is not free here.
 func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request) {
 	data, ok := s.read(w, r, wire.Overhead)
 	if !ok {
@@ -20,7 +19,7 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request) {
 		s.refuseRequest(w, http.StatusBadRequest, holdfast.Permanent, wire.CodeEnvelope, "not a probe")
 		return
 	}
-	d := s.readers.Get().(*wire.Decoder) // the pool holds nothing else
+	d := s.readers.Get().(*wire.Decoder) // the pool holds only decoders
 	e, err := d.Decode(frames[0])
 	s.readers.Put(d)
 	if err != nil {

@@ -9,12 +9,11 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// statusFailure classifies a response that no reply of ours came with: a
-// proxy's, or that of a peer which knows only OI-20.
+// statusFailure classifies a response without a reply of our protocol: a proxy's, or that of a peer
+// that knows only OI-20.
 //
-// Only what speaks of this very message parks it (400, 413, 422). Any other
-// refusal would meet every message of the lane alike, so the lane is held and
-// no message pays for it.
+// Only a status about this very message parks it (400, 413, 422). Any other refusal would meet
+// every message of the lane, so the lane is held and no message is charged.
 func statusFailure(status int) *holdfast.Failure {
 	f := &holdfast.Failure{
 		Code: "http_" + strconv.Itoa(status),
@@ -22,8 +21,8 @@ func statusFailure(status int) *holdfast.Failure {
 	}
 	switch {
 	case status >= 200 && status < 300:
-		// OI-20: a reply without ack is a failed attempt. What answered may
-		// still have handed the message on.
+		// OI-20: a reply without ack is a failed attempt. The answering server may still have
+		// passed the message on.
 		f.Code, f.MaybeDelivered = CodeNoAck, true
 		f.Err = fmt.Errorf("HTTP status %d without an ack", status)
 	case status >= 300 && status < 400:
@@ -32,7 +31,7 @@ func statusFailure(status int) *holdfast.Failure {
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		f.Outcome, f.Reason = holdfast.Permanent, holdfast.ReasonPermanent
 	case status == http.StatusRequestEntityTooLarge:
-		f.Outcome, f.Reason = holdfast.Permanent, holdfast.ReasonTooLarge // the code says that no reply of ours did
+		f.Outcome, f.Reason = holdfast.Permanent, holdfast.ReasonTooLarge // the code says that no reply of ours did it
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		f.MaybeDelivered = true // a proxy lost the answer
@@ -43,8 +42,7 @@ func statusFailure(status int) *holdfast.Failure {
 	return f
 }
 
-// replyStatus returns the status that goes with a reply, for those who look
-// at nothing else.
+// replyStatus returns the HTTP status of a reply, for peers that read nothing else.
 func replyStatus(r *wire.Reply) int {
 	if r.Acknowledged {
 		return http.StatusOK

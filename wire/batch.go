@@ -6,24 +6,23 @@ import (
 	"strconv"
 )
 
-// Content types of one envelope and of a batch; replies have the same.
+// Content types of one envelope and of a batch. Replies have the same types.
 const (
 	MessageType = "application/json"
 	BatchType   = "application/vnd.holdfast.batch"
 )
 
-// A probe asks whether a peer takes a sender's signature, and delivers nothing.
-// Its body is one frame, so that a peer which does not look at the content
-// type finds no envelope in it, and its signature covers ProbePath, so that
-// nobody can make a message out of it.
+// A probe asks whether a peer accepts a sender's signature, and delivers nothing. Its body is one
+// frame, so a peer that ignores the content type finds no envelope in it. Its signature covers
+// ProbePath, so nobody can make a message out of it.
 const (
 	ProbeType = "application/vnd.holdfast.probe"
-	ProbePath = "/_rf/probe" // only signed: probes are posted to ReceivePath
-	// CodeProbe is the code of the reply to a probe whose signature is good.
+	ProbePath = "/_rf/probe" // only signed; probes are posted to ReceivePath
+	// CodeProbe is the code of the reply to a probe with a good signature.
 	CodeProbe = "probe_accepted"
 )
 
-// maxFrameDigits bounds the length line of a frame.
+// maxFrameDigits limits the length line of a frame.
 const maxFrameDigits = 10
 
 // AppendFrame appends one frame of a batch: the decimal length of data, a
@@ -35,7 +34,7 @@ func AppendFrame(dst, data []byte) []byte {
 	return append(dst, '\n')
 }
 
-// NextFrame cuts the first frame off a batch. The frame shares batch's bytes.
+// NextFrame cuts the first frame off a batch. The frame shares memory with batch.
 func NextFrame(batch []byte) (frame, rest []byte, err error) {
 	line := batch[:min(len(batch), maxFrameDigits+1)]
 	end := bytes.IndexByte(line, '\n')
@@ -53,8 +52,8 @@ func NextFrame(batch []byte) (frame, rest []byte, err error) {
 	return data[:n:n], data[n+1:], nil
 }
 
-// Frames cuts a whole batch into at most limit frames, so that a damaged one
-// is refused before its first message is taken.
+// Frames cuts a whole batch into at most limit frames. So a damaged batch is refused before its
+// first message is taken.
 func Frames(batch []byte, limit int) ([][]byte, error) {
 	var frames [][]byte
 	for len(batch) > 0 {
@@ -70,5 +69,5 @@ func Frames(batch []byte, limit int) ([][]byte, error) {
 	return frames, nil
 }
 
-// ErrTooMany says that a batch has more frames than are taken at once.
+// ErrTooMany means that a batch has more frames than the limit.
 var ErrTooMany = errors.New("read batch: too many frames")

@@ -4,9 +4,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// check canonicalizes the message's id and kind and holds its fields against
-// the rules of holdfast.Normalize. Almost every message is plain; then the
-// call, and what it allocates, is spared.
+// check canonicalizes the message's id and kind and checks its fields by the rules of
+// holdfast.Normalize. Almost every message is plain; for those it skips the call and its
+// allocations.
 func (e *Envelope) check() error {
 	m := &e.Message
 	if m.Kind == "" {
@@ -16,10 +16,10 @@ func (e *Envelope) check() error {
 		return nil
 	}
 	c := *m
-	c.Destination = "-" // does not travel
+	c.Destination = "-" // the destination does not travel
 	c.TTL, c.Delay, c.Retry = 0, 0, nil
 	if c.ID == "" {
-		return &holdfast.FieldError{Field: "id", Problem: "must not be empty"} // Normalize would mint one
+		return &holdfast.FieldError{Field: "id", Problem: "must not be empty"} // Normalize would make a new id
 	}
 	one := []holdfast.Message{c}
 	if err := holdfast.Normalize("", one); err != nil {
@@ -29,8 +29,8 @@ func (e *Envelope) check() error {
 	return nil
 }
 
-// plainMessage says whether m needs no closer look: whatever it accepts,
-// Normalize accepts unchanged. A test holds it to that.
+// plainMessage reports whether Normalize would accept m unchanged. It may say no to such a message,
+// but never yes to another; a test checks that.
 func plainMessage(m *holdfast.Message) bool {
 	if !canonical(string(m.ID)) || !plain(m.Source) || !plain(m.Endpoint) {
 		return false
@@ -43,7 +43,7 @@ func plainMessage(m *holdfast.Message) bool {
 	case holdfast.Signal, holdfast.Command, holdfast.PushCall:
 	case holdfast.Response:
 		if m.CorrelationID == "" {
-			return false // which is refused
+			return false // Normalize refuses it
 		}
 	default:
 		return false
@@ -61,7 +61,7 @@ func plainMessage(m *holdfast.Message) bool {
 	return size <= holdfast.MaxHeaderSize
 }
 
-// canonical says whether s is a UUID as holdfast.ParseID would write it.
+// canonical reports whether s is a UUID as holdfast.ParseID would write it.
 func canonical(s string) bool {
 	if len(s) != 36 {
 		return false
@@ -81,12 +81,12 @@ func canonical(s string) bool {
 	return true
 }
 
-// plain says whether s is 1 to MaxNameLen printable ASCII bytes.
+// plain reports whether s is 1 to MaxNameLen printable ASCII bytes.
 func plain(s string) bool {
 	return s != "" && len(s) <= holdfast.MaxNameLen && visible(s, '!')
 }
 
-// printable says whether s is ASCII text without control characters.
+// printable reports whether s is ASCII text without control characters.
 func printable(s string) bool { return visible(s, ' ') }
 
 func visible(s string, lowest byte) bool {

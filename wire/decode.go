@@ -13,8 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// maxMembers bounds the fields of an envelope or a reply; those that we do
-// not know are skipped.
+// maxMembers limits the fields of an envelope or a reply, unknown ones included.
 const maxMembers = 64
 
 // Decode reads one envelope. See Decoder.
@@ -28,8 +27,8 @@ func Decode(data []byte) (Envelope, error) {
 type Decoder struct {
 	json   jsontext.Decoder
 	buf    bytes.Buffer
-	text   []byte // every string of the envelope, unquoted, one after the other
-	names  []span // of fields that we do not know
+	text   []byte // every string of the envelope, unquoted, concatenated
+	names  []span // of unknown fields
 	header []headerSpan
 }
 
@@ -58,15 +57,13 @@ const (
 	sawHeaders
 )
 
-// Decode reads one envelope and checks everything but its signature: one JSON
-// object in UTF-8, nested at most MaxDepth deep, no name twice, fields as
-// holdfast.Normalize wants them. Unknown fields are skipped, also by the
-// signature. An absent payload is null, an absent messageType is Signal. The
-// envelope shares data.
+// Decode reads one envelope and checks everything but its signature. An envelope is one JSON object
+// in UTF-8, at most MaxDepth deep, without duplicate names, whose fields obey holdfast.Normalize.
+// Unknown fields are skipped; the signature does not cover them. An absent payload is null, an
+// absent messageType is Signal. The envelope shares memory with data.
 //
-// The error is a Failure that parks the message, or a lane fault if the peer
-// speaks another version. With it, MessageID may still be set, so that a
-// reply can name the message.
+// The error is a Failure that parks the message, or a lane fault if the peer speaks another
+// version. MessageID may be set even then, so that a reply can name the message.
 func (d *Decoder) Decode(data []byte) (Envelope, error) {
 	var f fields
 	err := d.open(data)
@@ -149,7 +146,7 @@ func (d *Decoder) headerField(name []byte) error {
 	return err
 }
 
-// envelope builds the envelope of what has been read so far.
+// envelope builds the envelope from what has been read so far.
 func (d *Decoder) envelope(f *fields) (Envelope, error) {
 	all := string(d.text) // one allocation for all strings
 	of := func(s span) string { return all[s.from:s.to] }
@@ -178,7 +175,7 @@ func (d *Decoder) envelope(f *fields) (Envelope, error) {
 	return e, d.finish(&e, f)
 }
 
-// finish holds the envelope against the rules.
+// finish checks the envelope against the rules.
 func (d *Decoder) finish(e *Envelope, f *fields) error {
 	sortHeaders(e.headers)
 	signatures := len(d.header) - len(e.headers)
@@ -198,7 +195,7 @@ func (d *Decoder) finish(e *Envelope, f *fields) error {
 		return errors.New("endpoint is missing")
 	}
 	if a := &e.Message.Attempt; a.Number == 0 && a.RetryFor == 0 {
-		a.RetryFor = -1 // what no dispatcher has numbered says nothing about its end
+		a.RetryFor = -1 // no dispatcher has numbered the message, so its end is unknown
 	}
 	return e.check()
 }
@@ -211,13 +208,13 @@ func (d *Decoder) open(data []byte) error {
 	if deeper(data, MaxDepth) {
 		return fmt.Errorf("nested deeper than %d levels", MaxDepth)
 	}
-	// A bytes.Buffer is read in place: values are parts of data.
+	// A bytes.Buffer is read in place: values share memory with data.
 	d.buf = *bytes.NewBuffer(data)
 	d.json.Reset(&d.buf, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return nil
 }
 
-// close lets go of the data, and of memory that only a hostile envelope needs.
+// close releases the data, and memory that only a hostile envelope needs.
 func (d *Decoder) close() {
 	d.buf = bytes.Buffer{}
 	d.json.Reset(&d.buf)
@@ -226,8 +223,8 @@ func (d *Decoder) close() {
 	}
 }
 
-// object reads an object and calls field for each name, to read its value.
-// The name is valid until then.
+// object reads an object. It calls field for each name, to read its value. The name is valid only
+// during the call.
 func (d *Decoder) object(field func(name []byte) error) error {
 	if d.json.PeekKind() != '{' {
 		if _, err := d.json.ReadToken(); err != nil {
@@ -246,7 +243,7 @@ func (d *Decoder) object(field func(name []byte) error) error {
 		if err != nil {
 			return syntaxFault(err)
 		}
-		// Names without escapes, all but hostile ones, are used where they stand.
+		// Names without escapes are used in place; only hostile names have escapes.
 		name := []byte(raw[1 : len(raw)-1])
 		if bytes.IndexByte(name, '\\') >= 0 {
 			if name, err = jsontext.AppendUnquote(nil, raw); err != nil {
@@ -264,7 +261,7 @@ func (d *Decoder) object(field func(name []byte) error) error {
 	return nil
 }
 
-// once reads a string field that may stand only once.
+// once reads a string field that may appear only once.
 func (d *Decoder) once(seen *uint, bit uint, name string, nullable bool) (span, error) {
 	if *seen&bit != 0 {
 		return span{}, fmt.Errorf("%s stands twice", name)
@@ -273,7 +270,7 @@ func (d *Decoder) once(seen *uint, bit uint, name string, nullable bool) (span, 
 	return d.str(name, nullable)
 }
 
-// str reads a string, or null where it may be absent, into d.text.
+// str reads a string into d.text, or null if nullable.
 func (d *Decoder) str(name string, nullable bool) (span, error) {
 	raw, err := d.json.ReadValue()
 	if err != nil {
@@ -302,7 +299,7 @@ func (d *Decoder) keep(b []byte) span {
 	return span{from, len(d.text)}
 }
 
-// value reads any value and returns its bytes, which end at their length.
+// value reads any value and returns its bytes, with the capacity cut to their length.
 func (d *Decoder) value() ([]byte, error) {
 	raw, err := d.json.ReadValue()
 	if err != nil {
@@ -311,7 +308,7 @@ func (d *Decoder) value() ([]byte, error) {
 	return slices.Clip([]byte(raw)), nil
 }
 
-// unknown skips a field that we do not know, but not twice.
+// unknown skips an unknown field. It refuses a duplicate.
 func (d *Decoder) unknown(name []byte) error {
 	for _, s := range d.names {
 		if bytes.Equal(d.text[s.from:s.to], name) {

@@ -3,15 +3,14 @@
 // the reply (OI-20). It does no I/O and starts no goroutine.
 //
 // It promises:
-//   - Payload bytes are spliced in and handed out as they are. What is signed
-//     is what is sent is what the receiver gets. Only JSON whitespace around
-//     the payload is cut off, before hashing, by both sides.
-//   - Decode accepts nothing twice: duplicate names, doubtful ids, unknown
-//     kinds and fields beyond their limits are refused, so that two programs
-//     cannot read two different messages out of the same bytes.
-//   - A v2 signature covers every byte that anything here interprets.
+//   - Payload bytes are inserted and returned unchanged. The bytes that are signed
+//     are the bytes that are sent and received. Both sides cut off only JSON
+//     whitespace around the payload, before hashing.
+//   - Decode refuses whatever two programs could read differently: duplicate
+//     names, malformed ids, unknown kinds, and fields beyond their limits.
+//   - A v2 signature covers every byte that this module interprets.
 //
-// It does not promise secrecy, nor that a reply is genuine: that is TLS's part.
+// It does not promise secrecy, nor that a reply is genuine; TLS does.
 //
 //	Message ──Encode(Seal)──► {"messageId":…,"payload":…,"headers":{…,"rf-hmac":…}}
 //	                               │  alone, or framed: 123\n{…}\n
@@ -19,6 +18,6 @@
 //	   │
 //	Receipt, error ──ReplyTo──► Reply ──AppendTo──► {"acknowledged":…} ──DecodeReply──► Reply ──Result──► Receipt, error
 //
-// docs/guide/wire-protocol.md tells the same to implementers in other
-// languages; docs/adr/0002-wire-envelope.md says why.
+// docs/guide/wire-protocol.md describes the protocol for implementers in other languages.
+// docs/adr/0002-wire-envelope.md gives the reasons.
 package wire

@@ -9,49 +9,47 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Where messages are posted (OI-11), below whatever prefix a node or proxy
-// adds. A v2 signature covers both, so that it is worth nothing elsewhere.
+// Where messages are posted (OI-11), below the prefix of a node or proxy. A v2 signature covers
+// both strings, so it is worthless elsewhere.
 const (
 	Method      = "POST"
 	ReceivePath = "/_rf/receive"
 )
 
 const (
-	// Version is the protocol version that Encode writes; Decode takes 2.x.
+	// Version is the protocol version that Encode writes. Decode accepts 2.x.
 	Version = "2.0"
-	// Overhead is the most that an envelope adds to its payload, in bytes:
-	// limits of the fields, each byte escaped.
+	// Overhead is the most that an envelope adds to its payload, in bytes: all fields at their
+	// limits, each byte escaped.
 	Overhead = 64 << 10
 )
 
-// Envelope is a message as it stands on the wire (OI-08). Its Message has no
-// Destination: where a message goes is the sender's business. The payload
-// shares the bytes that were decoded.
+// Envelope is a message in the form of the wire (OI-08). Its Message has no Destination: only the
+// sender needs it. The payload shares memory with the decoded bytes.
 type Envelope struct {
 	Message   holdfast.Message
-	MessageID string // as it stands; Message.ID is its canonical form
-	Version   string // rf-version; empty: the peer did not say
+	MessageID string // as received; Message.ID is its canonical form
+	Version   string // rf-version; empty: absent
 	Timestamp string // rf-timestamp, when this attempt was signed; not checked by Decode
 	KeyID     string // rf-key
-	To        string // rf-to; empty: the peer did not say
+	To        string // rf-to; empty: absent
 	Signature string // rf-hmac; empty: unsigned
 
-	kind    string   // messageType as it stands
-	headers []Header // all but rf-hmac, sorted by name: what v2 covers
+	kind    string   // messageType as received
+	headers []Header // all but rf-hmac, sorted by name; v2 covers them
 }
 
 // Seal says how an envelope is stamped and signed.
 type Seal struct {
 	Secret *Secret   // nil: unsigned
-	V1     bool      // sign as OI-09 says, for peers that know nothing else
+	V1     bool      // sign in the form of OI-09, for peers that know no other
 	Path   string    // zero: ReceivePath
 	Now    time.Time // the sender's clock; covered by v2
-	To     string    // the receiver's name, covered by v2; empty: not said
+	To     string    // the receiver's name, covered by v2; empty: none
 }
 
-// Encode appends the envelope of one attempt of m to dst. An error is a
-// Failure that parks the message: its payload is not JSON, a header is ours,
-// or a field is not as it must be.
+// Encode appends the envelope of one attempt of m to dst. An error is a Failure that parks the
+// message: its payload is not JSON, a header uses our prefix, or a field is invalid.
 func Encode(dst []byte, m *holdfast.Message, s Seal) ([]byte, error) {
 	e, err := newEnvelope(m, s)
 	if err != nil {

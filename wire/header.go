@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// Names of our headers inside the envelope. Everything that starts with "rf-"
-// is ours: a message whose own headers use the prefix is refused.
+// Names of our headers inside the envelope. The prefix "rf-" is ours: a message whose own headers
+// use it is refused.
 const (
 	HeaderVersion     = "rf-version"
 	HeaderTimestamp   = "rf-timestamp"    // RFC 3339, UTC, of this attempt
@@ -22,29 +22,28 @@ const (
 	HeaderAttempt     = "rf-attempt"      // Attempt.Number
 	HeaderCycle       = "rf-cycle"        // Attempt.Cycle
 	HeaderFirstAgo    = "rf-first-ago-ms" // Attempt.FirstAgo
-	HeaderRetryFor    = "rf-retry-for-ms" // Attempt.RetryFor; absent: the sender does not say
+	HeaderRetryFor    = "rf-retry-for-ms" // Attempt.RetryFor; absent: unknown
 	HeaderForce       = "rf-force"        // "true": Attempt.Forced
 	HeaderOrderingKey = "rf-ordering-key" // Message.OrderingKey
-	HeaderTo          = "rf-to"           // whom the sender means: a receiver of another name refuses it; v2 only
+	HeaderTo          = "rf-to"           // the intended receiver; a receiver of another name refuses the message; v2 only
 )
 
 const (
 	reservedPrefix = "rf-"
 	timestampForm  = "2006-01-02T15:04:05.000Z"
-	// maxAge bounds the durations that a peer may state: about 100 years.
+	// maxAge limits the durations that a peer may state: about 100 years.
 	maxAge = 100 * 365 * 24 * time.Hour
-	// maxCount bounds the attempt and cycle numbers that a peer may state.
+	// maxCount limits the attempt and cycle numbers that a peer may state.
 	maxCount = math.MaxInt32
-	// maxReserved is how many headers of ours, known or of a later version, an
-	// envelope may have beside the message's own.
+	// maxReserved is how many headers with our prefix, known or of a later version, an envelope may
+	// have besides the message's own.
 	maxReserved = 32
 )
 
 // Header is one header of an envelope.
 type Header struct{ Name, Value string }
 
-// knownHeader returns the constant for a name of ours, so that decoding does
-// not allocate it.
+// knownHeader returns the constant for one of our names, so that decoding need not allocate it.
 func knownHeader(name []byte) (string, bool) {
 	switch string(name) {
 	case HeaderVersion:
@@ -73,14 +72,13 @@ func knownHeader(name []byte) (string, bool) {
 	return "", false
 }
 
-// reserved says whether a name belongs to us. Case does not save it: HTTP
-// libraries change it.
+// reserved reports whether a name has our prefix, in any case: HTTP libraries change the case.
 func reserved(name string) bool {
 	return len(name) >= len(reservedPrefix) && strings.EqualFold(name[:len(reservedPrefix)], reservedPrefix)
 }
 
-// headersOf lists the headers of one attempt, all but the signature, sorted.
-// Numbers and time share one string, so that they cost one allocation.
+// headersOf lists the headers of one attempt, sorted, without the signature. Numbers and time share
+// one string to save allocations.
 func headersOf(m *holdfast.Message, s Seal) []Header {
 	var room [128]byte
 	text := s.Now.UTC().AppendFormat(room[:0], timestampForm)
@@ -93,7 +91,7 @@ func headersOf(m *holdfast.Message, s Seal) []Header {
 		{HeaderAttempt, int64(m.Attempt.Number), m.Attempt.Number > 0},
 		{HeaderCycle, int64(m.Attempt.Cycle), m.Attempt.Cycle > 0},
 		{HeaderFirstAgo, millis(m.Attempt.FirstAgo), m.Attempt.FirstAgo > 0},
-		// A message that no dispatcher has numbered says nothing about its end.
+		// A message that no dispatcher has numbered has no known end.
 		{HeaderRetryFor, millis(m.Attempt.RetryFor), m.Attempt.RetryFor > 0 || m.Attempt.RetryFor == 0 && m.Attempt.Number > 0},
 	}
 	var ends [len(ours)]int
@@ -135,13 +133,12 @@ func sortHeaders(h []Header) {
 	slices.SortFunc(h, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// millis rounds up: both ages make the receiver's memory of an id longer.
+// millis rounds up: either duration makes the receiver remember an id longer.
 func millis(d time.Duration) int64 {
 	return int64((min(d, maxAge) + time.Millisecond - 1) / time.Millisecond)
 }
 
-// take puts one header where it belongs: into e, its message, or the
-// message's own headers.
+// take stores one header: in e, in its message, or in the message's own headers.
 func (e *Envelope) take(h Header) (err error) {
 	m := &e.Message
 	switch h.Name {
@@ -172,7 +169,7 @@ func (e *Envelope) take(h Header) (err error) {
 		e.To = h.Value
 	default:
 		if strings.HasPrefix(h.Name, reservedPrefix) {
-			return nil // of a later version: signed, not understood
+			return nil // of a later version: signed, but ignored
 		}
 		if reserved(h.Name) {
 			return headerFault(h, "names that start with rf- are lower-case")
@@ -201,8 +198,7 @@ func age(h Header) (time.Duration, error) {
 	return time.Duration(n) * time.Millisecond, nil
 }
 
-// digits reads a number of decimal digits only: no sign, no spaces, no
-// leading zero.
+// digits reads a decimal number: no sign, no spaces, no leading zero.
 func digits[T string | []byte](s T, most int64) (int64, bool) {
 	if len(s) == 0 || len(s) > 18 || s[0] == '0' && len(s) > 1 {
 		return 0, false

@@ -12,29 +12,29 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// Reply answers one message: OI-20's fields, and ours that classify.
+// Reply answers one message. It has the fields of OI-20, and ours that classify the outcome.
 type Reply struct {
-	MessageID    string // as the envelope had it; only in a batch
+	MessageID    string // as in the envelope; only in a batch
 	Acknowledged bool
 	Duplicate    bool
 	Response     []byte // nil: none
-	Error        string // for people; no internals of the receiver
+	Error        string // for people; nothing internal to the receiver
 
-	// Ours. A peer that knows only OI-20 leaves them out.
-	Outcome        string // holdfast.Outcome's name; empty: the peer does not classify
+	// Our fields. A peer that knows only OI-20 leaves them out.
+	Outcome        string // name of a holdfast.Outcome; empty: the peer does not classify
 	Code           string
 	Reason         holdfast.Reason
 	RetryAfter     time.Duration
 	MaybeDelivered bool
 }
 
-// How Response stands in a reply when it is not JSON.
+// Encodings of a Response that is not JSON.
 const (
 	encodingText   = "text"   // a JSON string of the text
 	encodingBase64 = "base64" // a JSON string of its standard base64
 )
 
-// Codes that ReplyTo gives errors without a code of their own.
+// Codes that ReplyTo gives to errors without a code.
 const (
 	CodeConflict   = "conflict"
 	CodeTooOld     = "too_old"
@@ -45,13 +45,13 @@ const (
 	CodeTimeout    = "timeout"
 	CodeHandler    = "handler_error"
 
-	codePanic = "panic" // whose words are the program's, not the handler's
+	codePanic = "panic" // its text comes from the program, not the handler
 )
 
-// ReplyTo words what a Receiver returned. Of an error it tells the class, the
-// code and the reason. The text, bounded, is told of a Failure that says it,
-// as it is in one process; that of any other error never is: it may hold
-// internals (OI-20). A Failure's error with a method Public has its word for it.
+// ReplyTo turns the result of a Receiver into a reply. For an error it gives the class, the code
+// and the reason. It gives the text, bounded, only if a Failure carries it; the text of any other
+// error may hold internals (OI-20) and is left out. If a Failure's error has a method Public, its
+// result is the text.
 func ReplyTo(receipt holdfast.Receipt, err error) Reply {
 	if err == nil {
 		return Reply{
@@ -66,12 +66,12 @@ func ReplyTo(receipt holdfast.Receipt, err error) Reply {
 	}
 }
 
-// Classify returns the Failure of a Receiver's error, where the library's own
-// errors have their meaning and every other error is a handler's: transient.
+// Classify returns the Failure of a Receiver's error. The library's own errors keep their meaning.
+// Any other error is a handler's, and transient.
 func Classify(err error) *holdfast.Failure {
 	c := *holdfast.AsFailure(holdfast.ReceiveFailure(err))
 	if c.Outcome > holdfast.NotStarted {
-		c.Outcome = holdfast.Transient // an error is no success
+		c.Outcome = holdfast.Transient // an error is never a success
 	}
 	if c.Outcome != holdfast.Permanent {
 		c.Reason = ""
@@ -91,8 +91,8 @@ func defaultCode(f *holdfast.Failure) string {
 	return f.Outcome.String()
 }
 
-// ownText is what an explicit Failure says itself, where its reason does not
-// say all; what has not begun has nothing to say.
+// ownText returns the text of an explicit Failure if its reason does not say it all. A message that
+// was not begun has no text.
 func ownText(err error, f *holdfast.Failure) string {
 	own, ok := errors.AsType[*holdfast.Failure](err)
 	if !ok || own == nil || own.Err == nil || f.Code == codePanic || f.Outcome == holdfast.NotStarted || f.Reason != "" && f.Reason != holdfast.ReasonPermanent {
@@ -160,9 +160,8 @@ func (r *Reply) AppendTo(dst []byte) []byte {
 	return w.dst
 }
 
-// appendResponse splices JSON in, without whitespace around it. Anything
-// else becomes a string that says how, so that the bytes survive; so does
-// null itself, which alone means that there is no response.
+// appendResponse inserts JSON without the whitespace around it. Other bytes, and null, become a
+// string with an encoding, so that they survive; null itself means that there is no response.
 func (r *Reply) appendResponse(w *writer) {
 	if len(r.Response) == 0 {
 		return
@@ -189,9 +188,9 @@ func (w *writer) optional(name, value string) {
 	}
 }
 
-// Result is the sender's reading of a reply: an ack, or a duplicate, is
-// success (OI-04); a classified refusal is that Failure. It reports false if
-// the reply is neither, so that the transport has to judge by its own status.
+// Result returns what a reply means to the sender. An ack or a duplicate is success (OI-04); a
+// classified refusal is its Failure. It returns false if the reply is neither, so that the
+// transport must judge by its own status.
 func (r *Reply) Result(id holdfast.ID) (holdfast.Result, bool) {
 	if r.Acknowledged || r.Duplicate {
 		return holdfast.Result{Receipt: holdfast.Receipt{

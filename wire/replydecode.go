@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxErrorText  = 300 // bytes of a peer's text that operators get to see
+	maxErrorText  = 300 // bytes of a peer's error text that operators see
 	maxCodeLen    = 64
 	maxRetryAfter = 24 * time.Hour
 )
@@ -41,9 +41,9 @@ const (
 	replyMaybe
 )
 
-// DecodeReply reads one reply. It is an error if "acknowledged" is missing:
-// then something that is no receiver has answered. Texts of the peer are cut
-// to what may be shown. The response shares data.
+// DecodeReply reads one reply. If "acknowledged" is missing it returns an error: then no receiver
+// has answered. It shortens the peer's texts to what may be shown. The response shares memory with
+// data.
 func (d *Decoder) DecodeReply(data []byte) (Reply, error) {
 	var f replyFields
 	err := d.open(data)
@@ -129,8 +129,8 @@ func (d *Decoder) boolean(seen *uint, bit uint, name string) (bool, error) {
 	return false, fmt.Errorf("%s must be true or false", name)
 }
 
-// wait reads retryAfterMs. A number that makes no sense is no wait: a reply
-// is not thrown away for it.
+// wait reads retryAfterMs. A number that makes no sense means no wait: it does not invalidate the
+// reply.
 func (d *Decoder) wait(seen *uint) (time.Duration, error) {
 	if *seen&replyRetryAfter != 0 {
 		return 0, errors.New("retryAfterMs stands twice")
@@ -147,7 +147,7 @@ func (d *Decoder) wait(seen *uint) (time.Duration, error) {
 	return min(time.Duration(ms)*time.Millisecond, maxRetryAfter), nil
 }
 
-// response undoes Reply.appendResponse.
+// response reverses Reply.appendResponse.
 func response(payload []byte, encoding string) ([]byte, error) {
 	switch encoding {
 	case "":
@@ -176,8 +176,8 @@ func response(payload []byte, encoding string) ([]byte, error) {
 	return b, nil
 }
 
-// isCode says whether s is short and of lower-case letters, digits and
-// underscores: what may become a metric's label.
+// isCode reports whether s may become a metric label: short, with only lower-case letters, digits
+// and underscores.
 func isCode(s string) bool {
 	if s == "" || len(s) > maxCodeLen {
 		return false
@@ -195,7 +195,7 @@ func knownReason(s string) holdfast.Reason {
 	case holdfast.ReasonPermanent, holdfast.ReasonConflict, holdfast.ReasonTooOld, holdfast.ReasonTooLarge,
 		holdfast.ReasonUndecodable, holdfast.ReasonNoEndpoint:
 		return r
-	case holdfast.ReasonExhausted, holdfast.ReasonOperator, holdfast.ReasonRejected: // the sender's own, not a peer's to give
+	case holdfast.ReasonExhausted, holdfast.ReasonOperator, holdfast.ReasonRejected: // only the sender sets these
 	}
 	return ""
 }

@@ -39,14 +39,14 @@ func NewSecret(key []byte) (*Secret, error) {
 	s := &Secret{id: hex.EncodeToString(id[:4])}
 	s.macs.New = func() any {
 		h := hmac.New(sha256.New, key)
-		h.Reset() // keeps the state after the key, which spares two blocks each time
+		h.Reset() // keeps the state after the key; saves two blocks each time
 		return &mac{hash: h, in: make([]byte, 0, 1024)}
 	}
 	return s, nil
 }
 
-// ParseSecret reads a secret in standard base64, as configurations hold it
-// (OI-09). The error does not repeat the text.
+// ParseSecret reads a secret in standard base64, the form in configurations (OI-09). The error does
+// not quote the text.
 func ParseSecret(text string) (*Secret, error) {
 	key, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(text))
 	if err != nil {
@@ -55,8 +55,7 @@ func ParseSecret(text string) (*Secret, error) {
 	return NewSecret(key)
 }
 
-// ID names the secret: the first 8 hex digits of
-// SHA-256("holdfast-key-id" + secret).
+// ID returns the name of the secret: the first 8 hex digits of SHA-256("holdfast-key-id" + secret).
 func (s *Secret) ID() string { return s.id }
 
 func (s *Secret) String() string { return "secret " + s.id }

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// Tolerance is how far rf-timestamp may be from the verifier's clock, either
-// way.
+// Tolerance is how far rf-timestamp may differ from the verifier's clock, in either direction.
 const Tolerance = 5 * time.Minute
 
 const (
@@ -23,11 +22,11 @@ const (
 	macText  = 44 // 32 bytes in base64
 )
 
-// ErrSignature is wrapped by every refusal of Verify.
+// ErrSignature is wrapped by every error of Verify.
 var ErrSignature = errors.New("signature refused")
 
-// SignatureError says why, for the verifier's own log: a caller who is not
-// who he says must not learn it.
+// SignatureError says why a signature was refused. It is for the verifier's own log; the caller
+// must not learn it.
 type SignatureError struct{ Problem string }
 
 func (e *SignatureError) Error() string { return ErrSignature.Error() + ": " + e.Problem }
@@ -37,18 +36,17 @@ func (e *SignatureError) Unwrap() error { return ErrSignature }
 
 // Check says what Verify accepts.
 type Check struct {
-	Secrets []*Secret // of the envelope's source; each is valid, so that they can be rotated
-	V1      bool      // accept OI-09's form, too: it covers neither time nor headers
+	Secrets []*Secret // valid secrets of the envelope's source; several while they are rotated
+	V1      bool      // also accept the form of OI-09, which covers neither time nor headers
 	Path    string    // zero: ReceivePath
 	Now     time.Time // the verifier's clock
-	// Names are those of the verifier. A v2 signature that means another receiver
-	// is refused: two may share a secret. None: whoever is meant.
+	// Names are the names of the verifier. A v2 signature for another receiver is refused, since
+	// two receivers may share a secret. Empty: any name is accepted.
 	Names []string
 }
 
-// Verify checks the signature in constant time. After a v1 signature, which
-// covers no header, Attempt.Forced is cleared: nobody vouches for it. The
-// error wraps ErrSignature.
+// Verify checks the signature in constant time. A v1 signature covers no header, so Verify then
+// clears Attempt.Forced. The error wraps ErrSignature.
 func (e *Envelope) Verify(c Check) error {
 	text, isV2 := strings.CutPrefix(e.Signature, v2Prefix)
 	switch {
@@ -106,14 +104,14 @@ func (e *Envelope) verifyV2(got []byte, c Check) error {
 func refuse(problem string) error { return &SignatureError{problem} }
 
 func (s *Secret) matches(got []byte, input func([]byte) []byte) bool {
-	m := s.macs.Get().(*mac) // the pool holds nothing else
+	m := s.macs.Get().(*mac) // the pool holds only *mac
 	defer s.macs.Put(m)
 	m.in = input(m.in[:0])
 	return hmac.Equal(got, m.compute())
 }
 
 func (e *Envelope) sign(s Seal) {
-	m := s.Secret.macs.Get().(*mac) // the pool holds nothing else
+	m := s.Secret.macs.Get().(*mac) // the pool holds only *mac
 	defer s.Secret.macs.Put(m)
 	var room [len(v2Prefix) + macText]byte
 	text := room[:0]
@@ -127,8 +125,8 @@ func (e *Envelope) sign(s Seal) {
 	e.Signature = string(base64.StdEncoding.AppendEncode(text, m.compute()))
 }
 
-// SigningInput returns the bytes that a signature of e covers, for people who
-// look for the difference between two programs.
+// SigningInput returns the bytes that a signature of e covers, for finding the difference between
+// two programs.
 func (e *Envelope) SigningInput(v1 bool, path string) []byte {
 	if v1 {
 		return e.appendV1(nil)
@@ -136,8 +134,8 @@ func (e *Envelope) SigningInput(v1 bool, path string) []byte {
 	return e.appendV2(nil, path)
 }
 
-// appendV1 is the input of OI-09, bare concatenation as the source has it:
-// messageId + sourceServiceId + endpoint + lower-case hex SHA-256 of payload.
+// appendV1 appends the input of OI-09, a bare concatenation: messageId + sourceServiceId + endpoint
+// + lower-case hex SHA-256 of payload.
 func (e *Envelope) appendV1(in []byte) []byte {
 	in = append(in, e.MessageID...)
 	in = append(in, e.Message.Source...)
@@ -146,9 +144,8 @@ func (e *Envelope) appendV1(in []byte) []byte {
 	return hex.AppendEncode(in, sum[:])
 }
 
-// appendV2 is our input: each field after its length in 8 bytes, big-endian,
-// so that no boundary can move; then the number of headers and, sorted by
-// name, each name and value.
+// appendV2 appends our input. Each field comes after its length in 8 bytes, big-endian, so that no
+// boundary can move. Then come the number of headers and, sorted by name, each name and value.
 func (e *Envelope) appendV2(in []byte, path string) []byte {
 	if path == "" {
 		path = ReceivePath

@@ -14,14 +14,13 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// How much of what the other side says is shown, and how long it may ask us to
-// wait.
+// Limits of what is shown of an answer, and of the wait that an answer may ask for.
 const (
 	excerpt  = 500
 	mostWait = time.Hour
 )
 
-// answered judges an answer.
+// answered classifies an answer.
 func (p *Poster) answered(e end, t *target, a *answer) end {
 	e.Code = fmt.Sprintf("http_%d", a.status)
 	if a.status/100 == 2 {
@@ -34,7 +33,7 @@ func (p *Poster) answered(e end, t *target, a *answer) end {
 	switch a.status {
 	case http.StatusRequestTimeout, http.StatusTooEarly:
 	case http.StatusTooManyRequests:
-		f.Outcome = holdfast.Unreachable // nothing was taken: the notification keeps its budget (H3)
+		f.Outcome = holdfast.Unreachable // nothing was accepted: the notification keeps its budget (H3)
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
 		f.Outcome = holdfast.LaneFault
 	case http.StatusGone:
@@ -57,12 +56,12 @@ func (p *Poster) answered(e end, t *target, a *answer) end {
 	return e
 }
 
-// taken judges an answer that says success.
+// taken classifies an answer whose status says success.
 func (p *Poster) taken(e end, t *target, a *answer) end {
 	e.Outcome = notify.Accepted
 	switch p.kind {
 	case teams:
-		// The flow has started; whether its card is shown, it does not say.
+		// The flow has started. The answer does not say whether its card is shown.
 		e.Text = "accepted by provider"
 		e.Receipt = t.shown(a.header.Get("X-Ms-Workflow-Run-Id"))
 	case ntfy, gotify:
@@ -78,8 +77,7 @@ func (p *Poster) taken(e end, t *target, a *answer) end {
 	return e
 }
 
-// judge turns a failure into what became of the recipient, or leaves it as the
-// channel's.
+// judge decides whether a failure is the recipient's. Otherwise it stays a failure of the channel.
 func (p *Poster) judge(e end, t *target, f *holdfast.Failure) end {
 	f.Err = errors.New(clip(t.redact(line(f.Error())), 2<<10))
 	f.RetryAfter = min(f.RetryAfter, mostWait)
@@ -102,13 +100,13 @@ func (p *Poster) judge(e end, t *target, f *holdfast.Failure) end {
 	return e
 }
 
-// shared says whether what is wrong with a target is wrong with the channel:
-// there is no other target, or what is wrong is their common server's.
+// shared reports whether a target's failure concerns the whole channel: because there is no other
+// target, or because their common server fails.
 func (p *Poster) shared(code string) bool {
 	switch p.kind {
-	case ntfy: // one server, one login; a topic may be forbidden
+	case ntfy: // one server and one login; a topic may be forbidden
 		return code != "http_403" && code != "http_410"
-	case gotify: // one server, a token for each target
+	case gotify: // one server, with a token for each target
 		return len(p.settings.targets) == 0 || !slices.Contains([]string{"http_401", "http_403", "http_410", "secret"}, code)
 	}
 	return len(p.settings.targets) == 0
@@ -118,10 +116,10 @@ func deferred(f *holdfast.Failure) notify.Delivery {
 	return notify.Delivery{Outcome: notify.Deferred, Code: f.Code, Text: f.Error(), Maybe: f.MaybeDelivered, RetryAfter: f.RetryAfter}
 }
 
-// said is the beginning of an answer, for people.
+// said returns the beginning of an answer, for people.
 func (t *target) said(a *answer) string {
 	text := t.redact(line(string(a.body)))
-	if !a.whole { // a secret may have been cut in two
+	if !a.whole { // a secret may be cut in two
 		text = strings.ToValidUTF8(text[:max(len(text)-t.hidden.Longest(), 0)], "")
 	}
 	if text == "" {
@@ -130,7 +128,7 @@ func (t *target) said(a *answer) string {
 	return ": " + clip(text, excerpt)
 }
 
-// receipt is the id that a server gave to what it took, or empty.
+// receipt returns the id that a server gave to what it accepted, or an empty string.
 func receipt(a *answer) string {
 	var said struct {
 		ID any `json:"id"`
@@ -149,5 +147,5 @@ func receipt(a *answer) string {
 	return ""
 }
 
-// shown is a name that the other side gave, fit for people.
+// shown makes a name from the other side fit for people.
 func (t *target) shown(s string) string { return clip(t.redact(line(s)), 100) }

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// The kinds of channel, as settings name them.
+// The kinds of channel, as the settings name them.
 const (
 	webhook = "webhook"
 	teams   = "teams"
@@ -29,22 +29,22 @@ const (
 // Kinds returns the kinds of channel that New knows, sorted.
 func Kinds() []string { return []string{gotify, ntfy, slack, teams, webhook} }
 
-// Options are what a Poster needs of its surroundings.
+// Options are what a Poster needs from its surroundings.
 type Options struct {
-	// Secret reads a secret for one use, at each use, so that a new one counts
-	// from the next request on. A line's end after it is not part of it (H10).
-	// Nil: there are none, and settings may name none.
+	// Secret returns a secret for one use. It is called at each use, so a new secret takes effect
+	// with the next request. Spaces and line ends around it are ignored (H10). Nil: there are no
+	// secrets, and settings may name none.
 	Secret func(use notify.SecretUse) ([]byte, error)
-	// MayUse says why a secret must not be used so, without reading it: settings
-	// that do are refused. Nil: each may be, as far as Secret gives it.
+	// MayUse returns an error if a secret must not be used in this way; it does not read the
+	// secret. New then refuses the settings. Nil: every use is allowed that Secret allows.
 	MayUse func(use notify.SecretUse) error
-	Logger *slog.Logger // nil: none
-	// DialContext is for tests; nil: a net.Dialer's.
+	Logger *slog.Logger // nil: nothing is logged
+	// DialContext is for tests. Nil: that of a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Poster delivers the notifications of one channel. Its zero value is not
-// usable; New makes one. It may be used concurrently.
+// Poster delivers the notifications of one channel. Use New; the zero value is not usable. A Poster
+// may be used concurrently.
 type Poster struct {
 	kind     string
 	settings settings
@@ -56,8 +56,8 @@ type Poster struct {
 
 var _ notify.Adapter = (*Poster)(nil)
 
-// New returns what posts to a channel of a kind, or everything that is wrong
-// with its settings: each fault is a holdfast.FieldError.
+// New returns a Poster for a channel of a kind, or all faults of its settings, each a
+// *holdfast.FieldError.
 func New(kind string, raw json.RawMessage, o Options) (*Poster, error) {
 	if !slices.Contains(Kinds(), kind) {
 		return nil, &holdfast.FieldError{Field: "kind", Value: clip(kind, 64), Problem: "is not one of " + strings.Join(Kinds(), ", ")}
@@ -74,21 +74,20 @@ func New(kind string, raw json.RawMessage, o Options) (*Poster, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	// No proxy: a variable must not send secrets elsewhere.
+	// No proxy: an environment variable must not send secrets elsewhere.
 	p.client = exchange.NewClient(exchange.Settings{Dial: o.DialContext, TLS: conf, Idle: atOnce, IdleFor: 30 * time.Second})
 	return p, nil
 }
 
-// Close ends connections that are idle.
+// Close closes idle connections.
 func (p *Poster) Close() { p.client.Close() }
 
-// atOnce is how many requests of one notification run beside each other, so
-// that a silent receiver does not hold up the others.
+// atOnce is how many requests of one notification run concurrently, so that a silent receiver does
+// not hold up the others.
 const atOnce = 4
 
-// Send posts the notification to each recipient. When ctx ends, what has not
-// begun does not begin, and what has left is waited for, up to the channel's
-// time-out.
+// Send posts the notification to each recipient. When ctx ends, no further request begins. Requests
+// that have been sent are waited for, up to the channel's time-out.
 func (p *Poster) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, known func(notify.Part) bool) notify.Report {
 	ends := make([]end, len(to))
 	turns := make(chan struct{}, atOnce)

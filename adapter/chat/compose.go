@@ -9,19 +9,19 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// What the other sides take. Where they count characters, unitsOf does.
+// Limits of what the other sides accept. Where they count characters, unitsOf counts.
 const (
-	mostWebhook = 256 << 10 // bytes of a request; ours
-	mostTeams   = 27 << 10  // bytes of a request; they refuse more than 28 KB (H2)
+	mostWebhook = 256 << 10 // bytes of a request; our limit
+	mostTeams   = 27 << 10  // bytes of a request; Teams refuses more than 28 KB (H2)
 	mostHeader  = 150       // characters of Slack's header
-	mostSection = 3000      // and of its section
+	mostSection = 3000      // characters of a section
 	mostNtfy    = 4096      // bytes of a message
-	mostGotify  = 32 << 10  // bytes of a message; ours
+	mostGotify  = 32 << 10  // bytes of a message; our limit
 	mostTitle   = 250       // bytes
-	mostOrigin  = 256       // bytes of each thing that says where it comes from
+	mostOrigin  = 256       // bytes of each field that says where it comes from
 )
 
-// compose makes the body of a request, and says whether text was cut.
+// compose makes the body of a request. It reports whether text was cut.
 func (p *Poster) compose(n *notify.Notification, topic string) ([]byte, bool) {
 	switch p.kind {
 	case webhook:
@@ -36,7 +36,7 @@ func (p *Poster) compose(n *notify.Notification, topic string) ([]byte, bool) {
 	return p.gotify(n)
 }
 
-// title is the subject on one line, and never empty.
+// title returns the subject on one line; it is never empty.
 func title(n *notify.Notification) string {
 	for _, s := range []string{n.Subject, n.Type, n.List} {
 		if s = line(s); s != "" {
@@ -46,10 +46,10 @@ func title(n *notify.Notification) string {
 	return "Notification"
 }
 
-// fact is one thing that people are told beside the text.
+// fact is one fact that is shown beside the text.
 type fact struct{ Title, Value string }
 
-// facts are where a notification comes from; the last one is its id.
+// facts say where a notification comes from. The last one is its id.
 func facts(n *notify.Notification) (list []fact) {
 	o, at := &n.Origin, ""
 	if t, ok := enqueued(n); ok {
@@ -63,25 +63,25 @@ func facts(n *notify.Notification) (list []fact) {
 	return list
 }
 
-// enqueued is when the site took the notification, where it says so: a clock
-// may be so wrong that JSON has no form for it.
+// enqueued returns when the site took the notification, if the site says so. A clock may be so
+// wrong that JSON cannot express the time.
 func enqueued(n *notify.Notification) (time.Time, bool) {
 	t := n.Origin.Enqueued.UTC()
 	return t, !t.IsZero() && t.Year() > 0 && t.Year() < 10000
 }
 
-// encode is JSON as it is read: nobody puts it into a page.
+// encode returns JSON without HTML escapes: it is not put into a page.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil { // cannot be: texts, numbers, and JSON that is valid
+	if e.Encode(v) != nil { // cannot happen: texts, numbers and valid JSON
 		return nil
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// hook is the body of a webhook, as Standard Webhooks has it.
+// hook is the body of a webhook, in the form of Standard Webhooks.
 type hook struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
@@ -103,8 +103,8 @@ type hookData struct {
 	Truncated       bool            `json:"truncated,omitempty"`
 }
 
-// event is what a webhook gets. What does not fit loses the end of its text;
-// where the data alone is too large, that goes first, as half of it is none.
+// event returns the body for a webhook. If it is too large, the text is cut at its end. If the data
+// alone is too large, it is left out first, since half of it would not be JSON.
 func event(n *notify.Notification) ([]byte, bool) {
 	o := &n.Origin
 	h := hook{Type: clip(n.Type, mostOrigin), Data: hookData{

@@ -1,12 +1,12 @@
-// Package chat brings notifications to people by HTTP: a Teams room, a Slack
-// channel, ntfy, Gotify, or a program of one's own behind a signed webhook
-// (NO-07).
+// Package chat sends notifications to people by HTTP: to a Teams room, a Slack channel, ntfy,
+// Gotify, or a program of one's own behind a signed webhook (NO-07).
 //
-// What it promises: one request per recipient, whose end does not depend on
-// that of the others; an outcome that is classified by type and code; texts that are
-// cut to what the other side takes, on a whole character, and say so; no
-// redirect followed, no more than 4 KiB of an answer read; and no secret in an
-// error, a log line or a report, also when the other side repeats it (NO-11).
-// What it does not: an answer that was lost may mean that people see a
-// notification twice. A webhook carries the same id each time.
+// It promises one request per recipient, with an outcome that does not depend on other recipients.
+// Outcomes are classified by type and code. Texts are cut to what the other side accepts, at a
+// whole character, and say that they were cut. Redirects are not followed, and at most 4 KiB of an
+// answer are read. No secret appears in an error, a log line or a report, even if the other side
+// repeats it (NO-11).
+//
+// It does not promise that people see a notification only once: if an answer was lost, they may see
+// it twice. A webhook carries the same id each time.
 package chat

@@ -20,20 +20,20 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// maxAnswer is how much of an answer is read.
+// maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 4 << 10
 
-// end is what became of one recipient. Where there is a fault, it is not known
-// yet whether that is the recipient's alone.
+// end is what became of one recipient. If fault is set, it is still open whether the fault is the
+// recipient's alone.
 type end struct {
 	notify.Delivery
 	fault       *holdfast.Failure // lane fault, unreachable, or not started
-	alone       bool              // what is wrong is this target's, and nothing of the others
+	alone       bool              // only this target is at fault, not the others
 	server, tls string
 	truncated   bool
 }
 
-// post makes one request and judges its answer.
+// post makes one request and classifies its answer.
 func (p *Poster) post(ctx context.Context, n *notify.Notification, address string) (e end) {
 	if ctx.Err() != nil {
 		e.fault = notBegun(ctx)
@@ -66,18 +66,17 @@ func (p *Poster) post(ctx context.Context, n *notify.Notification, address strin
 	return e
 }
 
-// answer is what the other side said.
+// answer is the answer of the other side.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	whole  bool // all of it was read
+	whole  bool // the answer was read to its end
 	tls    *tls.ConnectionState
 }
 
-// exchange sends one request. Until there is a connection, the end of ctx stops
-// it; from then on only the time-out does, since the other side may have taken
-// it.
+// exchange sends one request. Until it has a connection, the end of ctx stops it. After that only
+// the time-out stops it, since the other side may have accepted the request.
 func (p *Poster) exchange(ctx context.Context, t *target, body []byte) (*answer, *holdfast.Failure) {
 	work, end := context.WithTimeout(context.WithoutCancel(ctx), p.settings.timeout)
 	defer end()
@@ -86,7 +85,7 @@ func (p *Poster) exchange(ctx context.Context, t *target, body []byte) (*answer,
 	var leaving atomic.Bool
 	unbind := context.AfterFunc(ctx, func() {
 		if !leaving.Load() {
-			cancel(context.Cause(ctx)) // which says whether it was a stop or a deadline
+			cancel(context.Cause(ctx)) // the cause tells a stop from a deadline
 		}
 	})
 	defer unbind()

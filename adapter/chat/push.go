@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// publication is a message of ntfy, which goes to the root of its server.
+// publication returns a message in the form of ntfy; it is posted to the root of the server.
 func (p *Poster) publication(n *notify.Notification, topic string) ([]byte, bool) {
 	heading, cutTitle := cut(title(n), mostTitle, bytesOf)
 	text, cutText := message(n, mostNtfy)
@@ -19,7 +19,7 @@ func (p *Poster) publication(n *notify.Notification, topic string) ([]byte, bool
 	}{topic, heading, text, p.settings.priority, p.settings.tags}), cutTitle || cutText
 }
 
-// gotify is a message of Gotify.
+// gotify returns a message in the form of Gotify.
 func (p *Poster) gotify(n *notify.Notification) ([]byte, bool) {
 	heading, cutTitle := cut(title(n), mostTitle, bytesOf)
 	text, cutText := message(n, mostGotify)
@@ -31,7 +31,7 @@ func (p *Poster) gotify(n *notify.Notification) ([]byte, bool) {
 	}{heading, text, p.settings.priority, object{"client::display": object{"contentType": "text/plain"}}}), cutTitle || cutText
 }
 
-// message is the text with a line below it that says where it comes from.
+// message returns the text, and a line below it that says where it comes from.
 func message(n *notify.Notification, most int) (string, bool) {
 	var from []string
 	for _, f := range facts(n) {

@@ -14,12 +14,11 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// reader collects what is wrong with settings. What may be a secret that
-// somebody wrote into them is in no fault.
+// reader collects the faults of settings. A fault never quotes a value that may be a secret.
 type reader struct {
-	secrets bool // there are any
+	secrets bool // secrets are available
 	faults  []error
-	bad     map[string]bool // paths that have a fault already, with those above
+	bad     map[string]bool // paths that have a fault already, and their parents
 }
 
 func (r *reader) fault(path, value, problem string) {
@@ -36,7 +35,7 @@ func (r *reader) fault(path, value, problem string) {
 	r.faults = append(r.faults, &holdfast.FieldError{Field: field, Value: value, Problem: problem})
 }
 
-// entries are those of an object.
+// entries returns the members of an object.
 func (r *reader) entries(path string, raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	var all map[string]json.RawMessage
 	if !jsontext.Value(raw).IsValid() || json.Unmarshal(raw, &all) != nil {
@@ -46,7 +45,7 @@ func (r *reader) entries(path string, raw json.RawMessage) (map[string]json.RawM
 	return all, true
 }
 
-// object hands the value of each key to who reads it.
+// object passes the value of each key to its reader.
 func (r *reader) object(path string, raw json.RawMessage, fields map[string]func(path string, raw json.RawMessage)) {
 	if path == "" && len(raw) == 0 {
 		raw = json.RawMessage("{}")
@@ -109,7 +108,7 @@ func (r *reader) number(to **int, least, most int) func(string, json.RawMessage)
 	}
 }
 
-// name reads the reference to a secret.
+// name reads a reference to a secret.
 func (r *reader) name(to *string) func(string, json.RawMessage) {
 	return func(path string, raw json.RawMessage) {
 		name, err := r.reference(raw)
@@ -137,7 +136,7 @@ func (r *reader) names(to *[]string) func(string, json.RawMessage) {
 	}
 }
 
-// address reads a URL, or the reference to one.
+// address reads a URL, or a reference to one.
 func (r *reader) address(p *place, kind string) func(string, json.RawMessage) {
 	return func(path string, raw json.RawMessage) {
 		if json.Unmarshal(raw, &p.url) == nil && p.url != "" {

@@ -8,16 +8,16 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// part is an end that is known before the others.
+// part returns an end that is known before the others.
 func (e *end) part(i int) notify.Part {
 	return notify.Part{Ends: map[int]notify.Delivery{i: e.Delivery}, Server: e.server, TLS: e.tls, Truncated: e.truncated}
 }
 
-// report puts the ends of all recipients together.
+// report combines the ends of all recipients.
 func report(ends []end) notify.Report {
 	r := notify.Report{To: make([]notify.Delivery, len(ends))}
 	var servers, ciphers []string
-	waiting := false // somebody was there, and it did not work
+	waiting := false // some recipient's server was reached, but the delivery failed
 	for i := range ends {
 		e := &ends[i]
 		r.To[i] = e.Delivery
@@ -43,8 +43,8 @@ func report(ends []end) notify.Report {
 	return r
 }
 
-// first is the fault of the first recipient who has one of this outcome, with
-// the longest wait of all that have.
+// first returns the first fault with the given outcome, with the longest wait of all faults with
+// that outcome.
 func first(ends []end, o holdfast.Outcome) (f *holdfast.Failure) {
 	for i := range ends {
 		switch e := &ends[i]; {

@@ -15,38 +15,38 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// settings are those of one channel, checked.
+// settings are the checked settings of one channel.
 type settings struct {
 	place
-	targets       map[string]place // further ones, by the address that recipients have
-	topic         string           // ntfy: of recipients without an address
+	targets       map[string]place // further targets, by the address of a recipient
+	topic         string           // ntfy: for recipients without an address
 	user          string
 	password      string   // name of a secret
-	priority      *int     // nil: what the server uses
+	priority      *int     // nil: the server's default
 	tags          []string // ntfy
 	ca, cert, key string
 	timeout       time.Duration
-	insecure      bool // a URL may be http to any host
+	insecure      bool // URLs may use http to any host
 }
 
-// place is one target: where a request goes, and how it is authorized.
+// place is one target: where requests go, and how they are authorized.
 type place struct {
-	url       string   // empty: in the secret
-	urlSecret string   // name
+	url       string   // empty: the URL is in the secret
+	urlSecret string   // name of a secret
 	token     string   // name of a secret
-	signing   []string // names of secrets, the newest first
+	signing   []string // names of secrets, newest first
 }
 
-// What settings may hold at most, and what they mean if they say nothing.
+// Limits and defaults of settings.
 const (
-	defaultTimeout = 30 * time.Second // of one request with its answer
+	defaultTimeout = 30 * time.Second // for one request with its answer
 	mostTargets    = 200
 	mostSigning    = 4
 	mostTimeout    = 2 * time.Minute
 )
 
-// readSettings takes settings apart. Unknown keys are faults, as is a key that
-// is there twice; all faults are returned at once.
+// readSettings reads settings. An unknown key is a fault, and so is a duplicate key. It returns all
+// faults at once.
 func readSettings(kind string, raw json.RawMessage, secrets bool) (settings, error) {
 	s := settings{timeout: defaultTimeout, targets: map[string]place{}}
 	r := &reader{secrets: secrets}
@@ -76,7 +76,7 @@ func readSettings(kind string, raw json.RawMessage, secrets bool) (settings, err
 	return s, errors.Join(r.faults...)
 }
 
-// fields are the keys that a target of a kind has.
+// fields adds the keys that a target of a kind has.
 func (p *place) fields(r *reader, kind string, to map[string]func(string, json.RawMessage)) {
 	to["url"] = r.address(p, kind)
 	switch kind {
@@ -107,7 +107,7 @@ func (r *reader) targets(kind string, s *settings) func(string, json.RawMessage)
 			p, fields := place{}, map[string]func(string, json.RawMessage){}
 			p.fields(r, kind, fields)
 			if kind == gotify {
-				delete(fields, "url") // its server is the channel's
+				delete(fields, "url") // a further target uses the channel's server
 			}
 			r.object(at, entries[name], fields)
 			switch {
@@ -121,7 +121,7 @@ func (r *reader) targets(kind string, s *settings) func(string, json.RawMessage)
 	}
 }
 
-// check finds what is wrong with keys together.
+// check finds faults that involve several keys.
 func (s *settings) check(r *reader, kind string) {
 	ownURL := s.url != "" || s.urlSecret != ""
 	r.checkURL("url", s.url, s.insecure)
@@ -160,8 +160,8 @@ func (s *settings) check(r *reader, kind string) {
 	}
 }
 
-// checkURL says what is wrong with a URL that is no secret. Its text is not
-// shown: it may be one after all.
+// checkURL reports what is wrong with a URL in the settings. It does not quote the URL, which may
+// be a secret after all.
 func (r *reader) checkURL(at, text string, insecure bool) {
 	if text == "" {
 		return
@@ -177,7 +177,7 @@ func (r *reader) checkURL(at, text string, insecure bool) {
 	}
 }
 
-// parseURL reads a URL, of which no part is in an error.
+// parseURL reads a URL. Its errors quote no part of it.
 func parseURL(text string, insecure bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -195,10 +195,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// CheckAddress returns a holdfast.FieldError for what cannot be the address of
-// a recipient on a channel of a kind: a topic of ntfy, else the name of one of
-// the targets.
-// Where the channel has a target of its own it may be empty.
+// CheckAddress returns a *holdfast.FieldError if address cannot be the address of a recipient on a
+// channel of a kind: a topic for ntfy, otherwise the name of one of the channel's targets. It may
+// be empty if the channel has a target of its own.
 func CheckAddress(kind, address string) error {
 	fault := func(problem string) error {
 		return &holdfast.FieldError{Field: "address", Value: clip(address, 80), Problem: problem}

@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// blocks is the message of an incoming webhook of Slack. "text" is what phones
-// show in their list.
+// blocks returns the message for an incoming webhook of Slack. Phones show "text" in their list.
 func blocks(n *notify.Notification) ([]byte, bool) {
 	heading, cutTitle := cut(title(n), mostHeader, unitsOf)
 	text, cutText := cut(strings.TrimSpace(clean(n.Body)), mostSection, escapedUnits)
@@ -27,18 +26,18 @@ func blocks(n *notify.Notification) ([]byte, bool) {
 	return encode(object{"text": escape(heading), "blocks": list}), cutTitle || cutText
 }
 
-// marked is text in Slack's markup that names nobody and links nothing by
-// itself: "@channel" in it calls nobody.
+// marked returns text in Slack's markup. It mentions nobody and makes no links: "@channel" in it
+// notifies nobody.
 func marked(s string) object {
 	return object{"type": "mrkdwn", "text": escape(s), "verbatim": true}
 }
 
-// escape writes the three characters that Slack's markup is made of.
+// escape escapes the three special characters of Slack's markup.
 func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
-// escapedUnits is what a character costs once it is escaped.
+// escapedUnits is the length of a character after escaping.
 func escapedUnits(r rune) int {
 	switch r {
 	case '&':
@@ -49,8 +48,8 @@ func escapedUnits(r rune) int {
 	return unitsOf(r)
 }
 
-// slackFailure is nil where Slack says ok: an incoming webhook in plain text,
-// what stands before it in JSON. Other answers with 200 are none (H6).
+// slackFailure returns nil if Slack says ok. An incoming webhook says so in plain text; what stands
+// before it answers in JSON. Any other answer with status 200 is a failure (H6).
 func slackFailure(a *answer) *holdfast.Failure {
 	if strings.TrimSpace(string(a.body)) == "ok" {
 		return nil

@@ -13,17 +13,17 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// target is where the request for one recipient goes, with the secrets of now.
+// target is where the request for one recipient goes, with the current secrets.
 type target struct {
 	url    *url.URL
 	topic  string      // ntfy
-	header http.Header // that authorizes
-	keys   [][]byte    // that sign; webhook
-	hidden secrets.Set // must be in no text
+	header http.Header // authorizes the request
+	keys   [][]byte    // signing keys; webhook only
+	hidden secrets.Set // must appear in no text
 }
 
-// target looks up what an address stands for. A failure that is permanent is
-// the recipient's, a lane fault is that of the target.
+// target looks up the target for an address. A permanent failure is the recipient's; a lane fault
+// is the target's.
 func (p *Poster) target(address string) (target, *holdfast.Failure) {
 	t, s := target{header: http.Header{}}, &p.settings
 	if err := CheckAddress(p.kind, address); err != nil {
@@ -71,7 +71,7 @@ func (p *Poster) fill(t *target, from *place) *holdfast.Failure {
 	}
 	if from.urlSecret != "" {
 		t.hideURL(text)
-		if p.mayUse != nil { // now the host is known
+		if p.mayUse != nil { // the host is known now
 			if err := p.mayUse(from.use(p.kind, from.urlSecret, t.url)); err != nil {
 				return fault("secret", err)
 			}
@@ -98,7 +98,7 @@ func (p *Poster) fill(t *target, from *place) *holdfast.Failure {
 	return nil
 }
 
-// authorize adds the header that says who posts.
+// authorize adds the header that authorizes the request.
 func (p *Poster) authorize(t *target, from *place) error {
 	if name := from.token; name != "" {
 		token, err := p.read(from.use(p.kind, name, t.url))
@@ -124,8 +124,8 @@ func (p *Poster) authorize(t *target, from *place) error {
 	return nil
 }
 
-// read returns a secret. Spaces and line ends around it, as editors and pipes
-// leave them, are not part of it (H10).
+// read returns a secret. Spaces and line ends around it, as editors and pipes leave them, are
+// removed (H10).
 func (p *Poster) read(use notify.SecretUse) (string, error) {
 	name := use.Secret
 	raw, err := p.secret(use)
@@ -142,7 +142,8 @@ func (p *Poster) read(use notify.SecretUse) (string, error) {
 	return text, nil
 }
 
-// hide notes secrets. Very short ones would blot out half of what is said.
+// hide notes secrets to be redacted. Very short ones are left out: they would redact half of every
+// text.
 func (t *target) hide(secrets ...string) {
 	for _, s := range secrets {
 		if len(s) >= 4 {
@@ -151,10 +152,10 @@ func (t *target) hide(secrets ...string) {
 	}
 }
 
-// hideURL notes a URL whose parts are secret: also the other side knows them,
-// and may say only one.
+// hideURL notes a URL whose parts are secret. The other side knows the parts, and may quote only
+// one of them.
 func (t *target) hideURL(text string) {
-	t.hidden.AddWhole(text, t.url.String()) // the host alone may be told
+	t.hidden.AddWhole(text, t.url.String()) // the host alone may be shown
 	t.hide(t.url.RequestURI(), t.url.EscapedPath(), t.url.Path, t.url.RawQuery)
 	if password, ok := t.url.User.Password(); ok {
 		user := t.url.User.Username()
@@ -162,7 +163,7 @@ func (t *target) hideURL(text string) {
 	}
 	for label := range strings.SplitSeq(t.url.Hostname(), ".") {
 		if len(label) >= 8 && strings.ContainsAny(label, "0123456789") {
-			t.hide(label) // some services have the secret in the host's name
+			t.hide(label) // some services put the secret into the host name
 		}
 	}
 	parts := strings.Split(t.url.EscapedPath(), "/")
@@ -178,6 +179,6 @@ func (t *target) hideURL(text string) {
 	}
 }
 
-// redact takes secrets out of text that is shown. It gets all of it, before
-// anything is shortened.
+// redact removes secrets from text that is shown. Call it on the whole text, before it is
+// shortened.
 func (t *target) redact(s string) string { return t.hidden.Clean(s) }

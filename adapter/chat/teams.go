@@ -6,14 +6,14 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// cardVersion is the newest that all of Teams shows (H4).
+// cardVersion is the newest version that every Teams client shows (H4).
 const cardVersion = "1.4"
 
-// object is a JSON object; its keys are sorted when it is written.
+// object is a JSON object. Its keys are sorted when it is encoded.
 type object = map[string]any
 
-// card is a message with an Adaptive Card, as the webhook trigger of Workflows
-// takes it.
+// card returns a message with an Adaptive Card, in the form that the webhook trigger of Workflows
+// accepts.
 func card(n *notify.Notification) ([]byte, bool) {
 	heading, cutTitle := cut(title(n), mostTitle, bytesOf)
 	list := []object{}
@@ -42,9 +42,9 @@ func card(n *notify.Notification) ([]byte, bool) {
 	return body, cutTitle || cutBody
 }
 
-// plain is text that a card shows as it is. Teams reads Markdown in it: a name
-// such as a_b_c must not turn into italics, nor text into a link that
-// hides where it leads. A line ends with an empty line.
+// plain escapes text so that a card shows it unchanged. Teams reads Markdown: a name such as a_b_c
+// must not turn into italics, and text must not become a link that hides its target. A line ends
+// with an empty line.
 func plain(s string) string {
 	return strings.NewReplacer(
 		`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "~", `\~`, "[", `\[`, "]", `\]`, "\n", "\n\n",

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// tls is nil where nothing is said. Our own certificate is read again for each
+// tls returns nil if the settings say nothing about TLS. Our own certificate is read again for each
 // connection.
 func (s *settings) tls() (*tls.Config, error) {
 	if s.ca == "" && s.cert == "" {

@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// use is what a secret of a place is used for. A URL that is a secret itself is
-// known only once it is read.
+// use describes what a secret of a place is used for. A URL that is itself a secret is known only
+// after it has been read.
 func (p *place) use(kind, secret string, at *url.URL) notify.SecretUse {
 	u := notify.SecretUse{Secret: secret, Kind: kind, URL: p.urlSecret}
 	if at == nil && p.url != "" {
-		at, _ = url.Parse(p.url) // it was checked
+		at, _ = url.Parse(p.url) // already checked
 	}
 	if at != nil {
 		u.Host = at.Hostname()
@@ -24,8 +24,8 @@ func (p *place) use(kind, secret string, at *url.URL) notify.SecretUse {
 	return u
 }
 
-// checkUses says which secrets the settings must not use as they do, each with
-// the path of the key that names it.
+// checkUses reports which secrets the settings must not use as they do, each with the path of the
+// key that names it.
 func (s *settings) checkUses(kind string, mayUse func(notify.SecretUse) error) error {
 	if mayUse == nil {
 		return nil
@@ -56,7 +56,7 @@ func (s *settings) checkUses(kind string, mayUse func(notify.SecretUse) error) e
 	return errors.Join(faults...)
 }
 
-// targetOf is one of the further targets, with what it has of the channel.
+// targetOf returns one of the further targets, completed from the channel.
 func (s *settings) targetOf(kind, name string) place {
 	p := s.targets[name]
 	if kind == gotify {

@@ -12,10 +12,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// ParseAddress returns the address of one recipient as it stands in an
-// envelope: its domain in ASCII (E50), its local part as it is. It takes no
-// name beside it and no second address (E46). The error is a
-// holdfast.FieldError.
+// ParseAddress returns the address of one recipient in the form of an envelope: its domain in ASCII
+// (E50), its local part unchanged. It accepts no name beside the address and no second address
+// (E46). The error is a *holdfast.FieldError.
 func ParseAddress(s string) (string, error) {
 	address, err := parseAddress(s)
 	if err != nil {
@@ -42,7 +41,7 @@ func parseAddress(s string) (string, error) {
 	return a.Address, nil
 }
 
-// parseMailbox reads an address that may have a name.
+// parseMailbox reads an address that may have a display name.
 func parseMailbox(text string) (*mail.Address, error) {
 	if len(text) > 1000 {
 		return nil, errors.New("it is longer than any address")
@@ -53,7 +52,7 @@ func parseMailbox(text string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(text)
 	if err != nil {
 		problem := strings.TrimPrefix(err.Error(), "mail: ")
-		if strings.Contains(problem, `"`) { // it repeats a part of the address
+		if strings.Contains(problem, `"`) { // the problem quotes a part of the address
 			problem = "it cannot be read"
 		}
 		return nil, errors.New(problem)
@@ -82,11 +81,10 @@ func parseMailbox(text string) (*mail.Address, error) {
 	return a, nil
 }
 
-// isUnseen says whether a character cannot be seen: two addresses that look alike
-// would be two.
+// isUnseen reports whether a character is invisible: two addresses could look alike.
 func isUnseen(r rune) bool { return r > unicode.MaxASCII && !unicode.IsPrint(r) }
 
-// isAtom says whether a local part needs no quotes (RFC 5321, 4.1.2: Dot-string).
+// isAtom reports whether a local part needs no quotes (RFC 5321, 4.1.2: Dot-string).
 func isAtom(local string) bool {
 	if slices.Contains(strings.Split(local, "."), "") {
 		return false

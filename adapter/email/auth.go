@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// read returns a secret as it is now.
+// read returns the current value of a secret.
 func (m *Mailer) read(use notify.SecretUse) (string, error) {
 	name := use.Secret
 	raw, err := m.secret(use)
@@ -27,8 +27,8 @@ func (m *Mailer) read(use notify.SecretUse) (string, error) {
 	return text, nil
 }
 
-// authenticate proves who we are, by another token than the refused one where
-// there are tokens.
+// authenticate proves who we are. If the settings use tokens, it does so with another token than
+// the refused one.
 func (m *Mailer) authenticate(ctx context.Context, s *session, refused string) (p proof, f *holdfast.Failure) {
 	a := &m.settings.auth
 	mechanism := strings.ToUpper(a.mechanism)
@@ -71,7 +71,7 @@ func (m *Mailer) authenticate(ctx context.Context, s *session, refused string) (
 	return p, r.entry("AUTH", &s.scrub)
 }
 
-// credential is what we prove ourselves by: a password, or a token.
+// credential returns the password or token that proves who we are.
 func (m *Mailer) credential(ctx context.Context, refused string) (string, *holdfast.Failure) {
 	if m.tokens == nil {
 		secret, err := m.read(m.settings.passwordUse())
@@ -89,7 +89,7 @@ func (m *Mailer) credential(ctx context.Context, refused string) (string, *holdf
 	return t.Access, nil
 }
 
-// advice says what helps where the server's own words do not (E16).
+// advice returns a hint where the server's own words do not help (E16).
 func advice(r reply) string {
 	switch {
 	case r.Code == 550 && r.Enhanced == "5.7.30":

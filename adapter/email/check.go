@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// checkServer finds what is wrong with the way to the server (E28).
+// checkServer finds faults in how the server is reached (E28).
 func (s *settings) checkServer(r *reader) {
 	switch {
 	case s.host == "":
@@ -127,7 +127,7 @@ func (s *settings) checkMail(r *reader, from, replyTo, zone string) {
 	}
 }
 
-// isHost takes names of hosts and IP addresses.
+// isHost accepts host names and IP addresses.
 func isHost(s string) bool {
 	if net.ParseIP(s) != nil {
 		return true
@@ -142,7 +142,7 @@ func isHost(s string) bool {
 	})
 }
 
-// isLiteral takes addresses in brackets (RFC 5321, 4.1.3).
+// isLiteral accepts addresses in brackets (RFC 5321, 4.1.3).
 func isLiteral(s string) bool {
 	inner, ok := strings.CutPrefix(s, "[")
 	inner, closed := strings.CutSuffix(inner, "]")

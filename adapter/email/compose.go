@@ -19,9 +19,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// compose writes a mail. It is the same for all recipients, of whom none is
-// named in it (E53), and but for its Date at each attempt; identify completes it. All of it is
-// ASCII, in short lines.
+// compose writes a mail. It names no recipient, so it is the same for all (E53); only its Date
+// differs between attempts. identify completes it. It is all ASCII, in short lines.
 func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) {
 	var h gomail.Header
 	h.Set("From", mailbox(&m.settings.from))
@@ -31,7 +30,7 @@ func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) 
 	h.Set("To", "undisclosed-recipients:;")
 	h.Set("Subject", header(title(n), len("Subject: ")))
 	h.SetDate(now.In(m.settings.zone))
-	h.Set("Auto-Submitted", "auto-generated") // RFC 3834: nobody answers it by a program
+	h.Set("Auto-Submitted", "auto-generated") // RFC 3834: no automatic replies
 	h.Set("X-Auto-Response-Suppress", "All")  // the same, for Exchange
 	h.Set("X-Notification-Id", token(string(n.ID)))
 	if n.Origin.Site != "" {
@@ -64,9 +63,9 @@ const (
 	setSize = 12 // letters that stand for the recipients of a mail
 )
 
-// identify gives the mail the Message-ID of these recipients: whoever gets it
-// twice can know it by that (E52), and a server that drops what it knows drops
-// no other's mail, of another batch or a later attempt (F1-64).
+// identify sets a Message-ID made from these recipients. A person who gets the mail twice can
+// recognize it by that (E52). A server that drops duplicates does not drop the mail of another
+// batch or of a later attempt (F1-64).
 func (r *run) identify(recipients []int) {
 	all := make([]string, 0, len(recipients))
 	for _, i := range recipients {
@@ -78,20 +77,18 @@ func (r *run) identify(recipients []int) {
 	copy(r.mail[len(idField)+len(r.n.Key())+1:], set)
 }
 
-// title is the subject on one line, and never empty.
+// title returns the subject on one line; it is never empty.
 func title(n *notify.Notification) string {
 	return cmp.Or(line(n.Subject), line(n.Type), line(n.List), "Notification")
 }
 
-// text is a body with line ends as mail has them, and without what mail cannot
-// carry.
+// text returns a body with the line ends of mail, without what mail cannot carry.
 func text(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	return strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n", "\x00", "\uFFFD").Replace(s)
 }
 
-// encoding is quoted-printable, which people can read in a source, unless that
-// is longer than base64.
+// encoding returns quoted-printable, which people can read in the source, unless base64 is shorter.
 func encoding(body string) string {
 	escaped := 0
 	for i := range len(body) {
@@ -105,7 +102,7 @@ func encoding(body string) string {
 	return "quoted-printable"
 }
 
-// mailbox is an address with its name, for a header field (E45).
+// mailbox returns an address with its name, for a header field (E45).
 func mailbox(a *mail.Address) string {
 	if a.Name == "" || header(a.Name, len("Reply-To: ")) == a.Name {
 		return a.String()
@@ -113,9 +110,9 @@ func mailbox(a *mail.Address) string {
 	return encodedWords(a.Name) + " <" + a.Address + ">"
 }
 
-// header is text for a header field whose name takes so many bytes: control
-// characters are gone before it is encoded (E42). What cannot stand as it
-// is, or would be read as something else, is encoded.
+// header returns text for a header field whose name has the given length. It removes control
+// characters before it encodes (E42). Text that cannot stand unencoded, or would be read as
+// something else, is encoded.
 func header(s string, name int) string {
 	s = line(s)
 	plain := isASCII(s) && !strings.Contains(s, "=?") && !strings.Contains(s, "  ")
@@ -128,8 +125,8 @@ func header(s string, name int) string {
 	return encodedWords(s)
 }
 
-// token is a word for programs: as it is, however long (RFC 2047, 5: they do not
-// decode it), unless it has what no field can carry.
+// token returns a word for programs unchanged, however long (RFC 2047, 5: programs do not decode
+// it), unless it has characters that no field can carry.
 func token(s string) string {
 	if isASCII(s) && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return s
@@ -137,10 +134,10 @@ func token(s string) string {
 	return header(s, len("X-Notification-Id: "))
 }
 
-// encodedWords splits text into words of RFC 2047, each of whole characters
-// and shorter than 75 bytes (E44).
+// encodedWords splits text into encoded words of RFC 2047. Each has whole characters and fewer than
+// 75 bytes (E44).
 func encodedWords(s string) string {
-	const most = 36 // bytes of text; with its frame a word takes 60, and fits behind a field's name
+	const most = 36 // bytes of text; with its frame a word takes 60, and fits after the field's name
 	var words []string
 	for len(s) > 0 {
 		end := min(most, len(s))

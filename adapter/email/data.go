@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// data sends the mail to those that the server has taken.
+// data sends the mail to the recipients that the server has accepted.
 func (t *transaction) data(ctx context.Context) *holdfast.Failure {
 	t.identify(t.taken)
 	off := func() {}
-	// From the last dot on the mail may be theirs: whoever stops us waits a
-	// while for their word, as cutting here makes duplicates (NO-12).
+	// After the last dot the server may have accepted the mail. Even on a stop we wait a while for
+	// the answer: cutting the connection here makes duplicates (NO-12).
 	answer, err := t.s.client.Data(t.mail, func() bool {
 		if !t.stop() {
 			return false
@@ -36,8 +36,8 @@ func (t *transaction) data(ctx context.Context) *holdfast.Failure {
 	return t.answered(ctx, reply{answer}, err)
 }
 
-// forgo has the connection cut a while after ctx ends, when the answer to a mail
-// that has left did not come; the function that it returns calls that off.
+// forgo cuts the connection a while after ctx ends, if the answer to a sent mail has not come. The
+// returned function cancels that.
 func (s *session) forgo(ctx context.Context) (off func()) {
 	over, cancel := context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, func() {
@@ -53,21 +53,21 @@ func (s *session) forgo(ctx context.Context) (off func()) {
 	}
 }
 
-// answered says what became of those whom the mail was for.
+// answered settles the recipients of the mail by the server's answer.
 func (t *transaction) answered(ctx context.Context, r reply, err error) *holdfast.Failure {
 	var d notify.Delivery
 	if r.OK() {
 		t.m.spurned.Store(0)
 	}
 	t.served = t.served || r.OK() || r.Permanent() || r.personal()
-	t.sound = r.OK() // there are servers that do not begin anew after they have refused a mail
+	t.sound = r.OK() // some servers do not start anew after they have refused a mail
 	switch {
 	case err != nil: // E34
 		d = notify.Delivery{
 			Outcome: notify.Deferred, Code: "answer_lost", Maybe: true,
 			Text: "after the last dot: the answer did not come; it may have been delivered, and is sent again with the same Message-ID",
 		}
-	case r.OK(): // each of these means that it was taken
+	case r.OK(): // any 2xx means that the mail was accepted
 		d = notify.Delivery{Outcome: notify.Accepted, Code: r.String(), Receipt: t.s.scrub.clean(r.Text)}
 	case r.disowns() && t.m.spurned.Add(1) >= mostSpurned:
 		return r.spurned("after the last dot", &t.s.scrub)
@@ -83,7 +83,7 @@ func (t *transaction) answered(ctx context.Context, r reply, err error) *holdfas
 	return nil
 }
 
-// unanswered is what a lost answer means for those who were not asked yet.
+// unanswered returns what a lost answer means for recipients who were not named yet.
 func (t *transaction) unanswered(ctx context.Context) *holdfast.Failure {
 	f := &holdfast.Failure{Code: exchange.Lost, Err: errors.New("not asked yet: the answer to the mail before was lost")}
 	switch {

@@ -1,11 +1,10 @@
-// Package email brings notifications to people by mail, over a server that
-// takes submissions (NO-08).
+// Package email sends notifications to people by mail, through a server that accepts submissions (NO-08).
 //
-// What it promises: each recipient has an outcome of its own, and none sees
-// another; an outcome is classified by phase and code, in which the code counts
-// before what is said beside it; nothing goes in clear unless the settings say so, and credentials not even then, unless
-// they say that as well; a mail is never cut off between its last dot and the
-// answer while there is hope for one; no secret is in an error, a log line or a
-// report, also when the server repeats it (NO-11). What it does not: a mail whose
-// answer was lost may come twice, with the same Message-ID.
+// It promises an outcome of its own for each recipient; no recipient sees another. An outcome is classified by phase and
+// code; the code counts before the text beside it. Nothing is sent in clear unless the settings allow it, and
+// credentials only if the settings allow that as well. A mail is not cut off between its last dot and the answer while
+// an answer may still come. No secret appears in an error, a log line or a report, even if the server repeats it
+// (NO-11).
+//
+// It does not promise that a mail arrives only once: if its answer was lost it may come twice, with the same Message-ID.
 package email

@@ -16,55 +16,55 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Options are what a Mailer needs of its surroundings. The zero value works
-// for servers that want no credentials.
+// Options are what a Mailer needs from its surroundings. The zero value works with servers that
+// need no credentials.
 type Options struct {
-	// Secret reads a secret for one use, at each use, so that a new one counts
-	// from the next connection on. Spaces and line ends around it are not part of
-	// it. Nil: there are none, and settings may name none.
+	// Secret returns a secret for one use. It is called at each use, so a new secret takes effect
+	// with the next connection. Spaces and line ends around it are ignored. Nil: there are no
+	// secrets, and settings may name none.
 	Secret func(use notify.SecretUse) ([]byte, error)
-	// MayUse says why a secret must not be used so, without reading it: settings
-	// that do are refused. Nil: each may be, as far as Secret gives it.
+	// MayUse returns an error if a secret must not be used in this way; it does not read the
+	// secret. New then refuses the settings. Nil: every use is allowed that Secret allows.
 	MayUse func(use notify.SecretUse) error
-	Logger *slog.Logger // nil: none
-	// Domain is that of Message-IDs where the settings name none; empty: that of
-	// the sender's address. It must be the same on each node, and at each attempt.
+	Logger *slog.Logger // nil: nothing is logged
+	// Domain is the domain of Message-IDs if the settings name none. Empty: the domain of the
+	// sender's address. It must be the same on each node and at each attempt.
 	Domain string
-	// DialContext is for tests; nil: a net.Dialer's.
+	// DialContext is for tests. Nil: that of a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Mailer delivers the notifications of one channel. Its zero value is not
-// usable; New makes one. It may be used concurrently.
+// Mailer delivers the notifications of one channel. Use New; the zero value is not usable. A Mailer
+// may be used concurrently.
 type Mailer struct {
 	settings settings
 	secret   func(use notify.SecretUse) ([]byte, error)
 	log      *slog.Logger
 	dialer   func(ctx context.Context, network, address string) (net.Conn, error)
 	domain   string
-	tokens   *oauth.Tokens // nil: no grant
+	tokens   *oauth.Tokens // nil: no OAuth2 grant
 	pool     *pool
 
-	strikes atomic.Int32 // connections in a row that were turned away at the door
-	spurned atomic.Int32 // mails in a row whose sender was refused
+	strikes atomic.Int32 // consecutive connections that the server has turned away
+	spurned atomic.Int32 // consecutive mails whose sender was refused
 	bears   atomic.Pointer[learned]
-	worked  atomic.Bool // the server has taken our credentials, the last time
+	worked  atomic.Bool // the server accepted our credentials the last time
 	refused refusal
 }
 
-// learned is how many recipients the server takes in one mail, as it said last.
+// learned is how many recipients the server accepts in one mail, as it last said.
 type learned struct {
 	most int
 	at   time.Time
 }
 
-// learnedFor is how long that counts: it may be a limit of the moment.
+// learnedFor is how long that counts: the limit may be temporary.
 const learnedFor = time.Hour
 
 var _ notify.Adapter = (*Mailer)(nil)
 
-// New returns a Mailer, or everything that is wrong with its settings: each
-// fault is a holdfast.FieldError. It connects to nobody.
+// New returns a Mailer, or all faults of its settings, each a *holdfast.FieldError. It does not
+// connect.
 func New(raw json.RawMessage, o Options) (*Mailer, error) {
 	s, err := readSettings(raw, o.Secret != nil)
 	if o.Domain != "" && !isHost(o.Domain) {
@@ -98,7 +98,7 @@ func New(raw json.RawMessage, o Options) (*Mailer, error) {
 	return m, nil
 }
 
-// Close ends connections that are idle.
+// Close closes idle connections.
 func (m *Mailer) Close() {
 	m.pool.close()
 	if m.tokens != nil {
@@ -106,9 +106,9 @@ func (m *Mailer) Close() {
 	}
 }
 
-// Send makes one attempt. It ends when each recipient's outcome is known, when
-// nothing more can be done now, or when ctx ends; after the last dot of a mail the
-// answer is waited for, for half a minute more if ctx has ended.
+// Send makes one attempt. It returns when each recipient's outcome is known, when nothing more can
+// be done now, or when ctx ends. After the last dot of a mail it waits for the answer, for up to
+// half a minute after ctx has ended.
 func (m *Mailer) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, known func(notify.Part) bool) notify.Report {
 	r := &run{m: m, n: n, known: known, twins: map[int][]int{}, report: notify.Report{To: make([]notify.Delivery, len(to)), Server: m.settings.address()}}
 	r.address(to)

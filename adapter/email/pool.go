@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// pool keeps the connections of one channel. There are never more than its cap,
-// those included that are just being made (E30).
+// pool keeps the connections of one channel. Their number never exceeds its capacity, including
+// connections that are being made (E30).
 type pool struct {
-	turns chan struct{} // one in it for each connection in use
-	rest  time.Duration // after which an idle connection is closed
+	turns chan struct{} // holds one value for each connection in use
+	rest  time.Duration // how long an idle connection is kept
 
 	mu     sync.Mutex
-	idle   []*session // the last used one at the end
-	closed bool       // none is kept any more
+	idle   []*session // the most recently used is last
+	closed bool       // no connection is kept any more
 }
 
 func newPool(most int, rest time.Duration) *pool {
 	return &pool{turns: make(chan struct{}, most), rest: rest}
 }
 
-// enter waits for the right to have a connection; leave gives it back. A
-// connection is made only by who has the right and finds none idle, so that those
-// in use and those that rest are never more than the cap together.
+// enter waits for the right to have a connection; leave gives it back. Only a holder of the right
+// who finds no idle connection makes a new one. So connections in use and idle ones never exceed
+// the capacity together.
 func (p *pool) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (p *pool) enter(ctx context.Context) error {
 
 func (p *pool) leave() { <-p.turns }
 
-// take returns the connection that was used last, or nil.
+// take returns the most recently used idle connection, or nil.
 func (p *pool) take() *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *pool) take() *session {
 	return s
 }
 
-// put keeps a connection for a while. False: it is the caller's to end.
+// put keeps a connection for a while. If it returns false, the caller must end the connection.
 func (p *pool) put(s *session) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,8 +66,8 @@ func (p *pool) put(s *session) bool {
 	return true
 }
 
-// expire ends a connection that has rested long enough. It counts until it is
-// gone: where all rights are taken, it is kept for the next who has one.
+// expire ends a connection that has been idle long enough. The connection counts until it is
+// closed. If all rights are taken, it is kept for the next holder.
 func (p *pool) expire(old *session) {
 	select {
 	case p.turns <- struct{}{}:
@@ -85,7 +85,7 @@ func (p *pool) expire(old *session) {
 	}
 }
 
-// remove is false where somebody has taken the session meanwhile.
+// remove returns false if the session has been taken in the meantime.
 func (p *pool) remove(old *session) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *pool) remove(old *session) bool {
 	return true
 }
 
-// close ends all that are idle, and keeps none that comes back.
+// close ends all idle connections, and keeps none that is given back later.
 func (p *pool) close() {
 	p.mu.Lock()
 	idle := p.idle

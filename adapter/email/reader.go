@@ -15,17 +15,16 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// reader collects what is wrong with settings. What may be a secret that
-// somebody wrote into them is in no fault.
+// reader collects the faults of settings. A fault never quotes a value that may be a secret.
 type reader struct {
-	secrets bool // there are any
+	secrets bool // secrets are available
 	faults  []error
 }
 
-// fields are the keys of an object, each with what reads its value.
+// fields are the keys of an object, each with the reader of its value.
 type fields map[string]func(path string, raw json.RawMessage)
 
-// fault tells what is wrong with a field; the first word about it counts.
+// fault reports what is wrong with a field. Only the first report about a field counts.
 func (r *reader) fault(path, value, problem string) {
 	field := "settings"
 	if path != "" {
@@ -39,8 +38,8 @@ func (r *reader) fault(path, value, problem string) {
 	r.faults = append(r.faults, &holdfast.FieldError{Field: field, Value: clip(value, 80), Problem: problem})
 }
 
-// object hands the value of each key to who reads it. Unknown keys are faults,
-// as is a key that is there twice.
+// object passes the value of each key to its reader. An unknown key is a fault, and so is a
+// duplicate key.
 func (r *reader) object(path string, raw json.RawMessage, fields fields) {
 	var all map[string]json.RawMessage
 	if path == "" && len(raw) == 0 {
@@ -106,7 +105,7 @@ func (r *reader) duration(to *time.Duration, most time.Duration) func(string, js
 	}
 }
 
-// name reads the reference to a secret.
+// name reads a reference to a secret.
 func (r *reader) name(to *string) func(string, json.RawMessage) {
 	return func(path string, raw json.RawMessage) {
 		var all map[string]string
@@ -116,7 +115,7 @@ func (r *reader) name(to *string) func(string, json.RawMessage) {
 		case !r.secrets:
 			r.fault(path, "", "names a secret, but this node has no folder of secrets: set notifications.secrets")
 		}
-		*to = cmp.Or(all["secret"], "?") // what is wrong is told once
+		*to = cmp.Or(all["secret"], "?") // report the fault only once
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// judge reads the replies to recipients, of whom each has one of its own. It
-// notes who is taken, and returns what became of others, and what concerns all
-// who are left: that the connection ends, or, where nobody was taken, who we are.
+// judge reads the replies to recipients; each recipient has one. It notes who was accepted, and
+// returns what became of the others. It also returns a fault that concerns all remaining
+// recipients: the connection ends, or, if nobody was accepted, we were refused ourselves.
 func (t *transaction) judge(replies []smtp.Reply) (ends map[int]notify.Delivery, fault *holdfast.Failure) {
 	ends = map[int]notify.Delivery{}
 	nobody := !slices.ContainsFunc(replies, smtp.Reply.OK)
@@ -32,8 +32,8 @@ func (t *transaction) judge(replies []smtp.Reply) (ends map[int]notify.Delivery,
 			if fault == nil {
 				fault = r.spurned("RCPT", &t.s.scrub)
 			}
-		case r.TooMany() && at > 0: // they are those of the next mail, at once (E5, E6)
-			if !full { // those whom it refused count: there are servers that count them
+		case r.TooMany() && at > 0: // the next mail is for them, at once (E5, E6)
+			if !full { // refused recipients count too: some servers count them
 				t.m.bears.Store(&learned{at, time.Now()})
 			}
 			full = true
@@ -44,7 +44,7 @@ func (t *transaction) judge(replies []smtp.Reply) (ends map[int]notify.Delivery,
 	return ends, fault
 }
 
-// apartFrom is what became of one recipient who was not taken.
+// apartFrom returns what became of one recipient who was not accepted.
 func (t *transaction) apartFrom(r reply) notify.Delivery {
 	t.alien = t.alien || r.disowns()
 	t.apart = t.apart || !r.system()
@@ -55,7 +55,7 @@ func (t *transaction) apartFrom(r reply) notify.Delivery {
 	return d
 }
 
-// settleAll takes recipients off the list of those to be asked.
+// settleAll settles recipients, so that they are not tried again.
 func (t *transaction) settleAll(ends map[int]notify.Delivery) {
 	for i, d := range ends {
 		t.settle(i, d)

@@ -10,24 +10,23 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// refusal remembers credentials that the server does not take, so that they are
-// not shown to it again and again: accounts are locked for less. A channel that
-// is resumed has a new Mailer, which remembers none.
+// refusal remembers credentials that the server refuses, so that they are not tried again and
+// again: servers lock accounts for less. A resumed channel has a new Mailer, which remembers none.
 type refusal struct {
 	mu    sync.Mutex
-	fault *holdfast.Failure // nil: none
-	of    [sha256.Size]byte // the secret
-	times int               // in a row
+	fault *holdfast.Failure // nil: none was refused
+	of    [sha256.Size]byte // hash of the secret
+	times int               // consecutive refusals
 	until time.Time
 }
 
-// The wait after the first refusal; it doubles.
+// Wait after the first refusal. It doubles with each further one.
 const (
 	leastRefused = time.Minute
 	mostRefused  = time.Hour
 )
 
-// note is called with each refusal of a secret.
+// note records a refusal of a secret.
 func (r *refusal) note(secret string, f *holdfast.Failure, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,7 +35,7 @@ func (r *refusal) note(secret string, f *holdfast.Failure, now time.Time) {
 		r.times, r.until = 0, time.Time{}
 	}
 	if now.Before(r.until) {
-		return // others tried at the same time
+		return // another connection tried it at the same time
 	}
 	r.fault, r.of = f, of
 	r.until = now.Add(min(leastRefused<<min(r.times, 10), mostRefused))
@@ -49,7 +48,7 @@ func (r *refusal) forget() {
 	r.fault, r.times, r.until = nil, 0, time.Time{}
 }
 
-// stands is the refusal of a secret that is not to be tried again yet.
+// stands returns the refusal of a secret that must not be tried again yet, or nil.
 func (r *refusal) stands(secret func() (string, error), now time.Time) *holdfast.Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +63,7 @@ func (r *refusal) stands(secret func() (string, error), now time.Time) *holdfast
 	return &f
 }
 
-// ours reads the secret by which we get in; with a grant, that of the grant.
+// ours returns our long-term secret: the password, or the secret of the OAuth2 grant.
 func (m *Mailer) ours() (string, error) {
 	var use notify.SecretUse
 	if use = m.settings.passwordUse(); m.tokens != nil {

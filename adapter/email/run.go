@@ -16,24 +16,24 @@ import (
 type run struct {
 	m      *Mailer
 	n      *notify.Notification
-	mail   []byte        // whose Message-ID is that of the recipients at hand
-	addr   []string      // of each recipient; empty: it has none that is right
-	open   []int         // recipients who are still to be asked, by index
-	twins  map[int][]int // others who have the mailbox of a recipient
+	mail   []byte        // its Message-ID is that of the current recipients
+	addr   []string      // address of each recipient; empty: it has no valid one
+	open   []int         // recipients still to be tried, by index
+	twins  map[int][]int // for a recipient, the others with the same mailbox
 	report notify.Report
 	known  func(notify.Part) bool
-	untold map[int]notify.Delivery // what known has not been told yet
-	served bool                    // the server did its work for one mail at least
+	untold map[int]notify.Delivery // outcomes not yet passed to known
+	served bool                    // the server handled at least one mail
 }
 
-// address refuses who has no address, before anybody is asked (E62). A mailbox
-// that is there in several forms gets one mail; no server tells its names by case.
+// address refuses recipients without a valid address, before the server is asked (E62). A mailbox
+// that is listed in several forms gets one mail: no server distinguishes names by case.
 func (r *run) address(to []notify.Recipient) {
 	r.addr = make([]string, len(to))
 	seen := map[string]int{}
 	for i := range to {
 		address, err := parseAddress(to[i].Address)
-		if err != nil { // without the address, which stands beside it, and would be logged
+		if err != nil { // without the address: it stands beside the error, and would be logged
 			r.report.To[i] = notify.Delivery{Outcome: notify.Refused, Code: "bad_address", Text: "no mail address: " + err.Error()}
 			continue
 		}
@@ -47,7 +47,7 @@ func (r *run) address(to []notify.Recipient) {
 	}
 }
 
-// send makes one mail after the other, until nobody is left or nothing goes on.
+// send sends one mail after the other until no recipient is left or no progress is possible.
 func (r *run) send(ctx context.Context) {
 	var err error
 	if r.mail, err = r.m.compose(r.n, time.Now()); err != nil {
@@ -64,13 +64,13 @@ func (r *run) send(ctx context.Context) {
 			var t *transaction
 			t, f = r.transact(ctx, s)
 			renew = t.stale
-			if t.broke && len(r.open) < open && ctx.Err() == nil { // somebody's end is known: the others are asked over another connection (F1-63)
+			if t.broke && len(r.open) < open && ctx.Err() == nil { // some outcome is known: try the others over another connection (F1-63)
 				f = nil
 			}
 		}
 		if f != nil {
 			if f.Outcome == holdfast.Unreachable && slices.ContainsFunc(r.report.To, deferred) {
-				f.Outcome = holdfast.Transient // somebody was there, so that it counts as an attempt
+				f.Outcome = holdfast.Transient // the server was reached, so this counts as an attempt
 			}
 			r.report.Fault, r.report.Served = f, false
 			return
@@ -83,8 +83,8 @@ func (r *run) send(ctx context.Context) {
 	}
 }
 
-// tell has the ends of a mail recorded before the next one begins: a kill in the
-// middle of a long list repeats one mail at most.
+// tell records the outcomes of a mail before the next one begins. So a kill in the middle of a long
+// list repeats at most one mail.
 func (r *run) tell() bool {
 	ends := r.untold
 	r.untold = nil
@@ -93,7 +93,7 @@ func (r *run) tell() bool {
 
 func deferred(d notify.Delivery) bool { return d.Outcome == notify.Deferred }
 
-// settle takes recipients off the list of those to be asked.
+// settle records a recipient's outcome and takes it off the open ones.
 func (r *run) settle(i int, d notify.Delivery) {
 	if r.untold == nil {
 		r.untold = map[int]notify.Delivery{}
@@ -104,8 +104,8 @@ func (r *run) settle(i int, d notify.Delivery) {
 	r.open = slices.DeleteFunc(r.open, func(o int) bool { return o == i })
 }
 
-// transact makes one mail over a session, and gives that back. The failure
-// concerns all recipients that are still open.
+// transact sends one mail over a session and gives the session back. The failure concerns all
+// recipients that are still open.
 func (r *run) transact(ctx context.Context, s *session) (t *transaction, f *holdfast.Failure) {
 	t = &transaction{run: r, s: s, batch: r.batch(), sound: true}
 	t.stop = context.AfterFunc(ctx, s.cut)
@@ -115,7 +115,7 @@ func (r *run) transact(ctx context.Context, s *session) (t *transaction, f *hold
 	return t, f
 }
 
-// batch is as many recipients as one mail may have.
+// batch returns as many recipients as one mail may have.
 func (r *run) batch() []int {
 	most := r.m.settings.recipientsPerMail
 	if l := r.m.bears.Load(); l != nil && time.Since(l.at) < learnedFor {

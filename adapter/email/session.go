@@ -16,37 +16,37 @@ import (
 
 const connecting = "connect"
 
-// session is a connection to a server that takes mail from us. It belongs to
-// who has taken it from the pool.
+// session is a connection over which a server accepts mail from us. It belongs to the goroutine
+// that took it from the pool.
 type session struct {
 	client *smtp.Client
 	server string // for people
 	tls    string // for people; empty: in clear
 	scrub  scrubber
 
-	mails  int       // sent over it
-	since  time.Time // idle, in the pool
+	mails  int       // sent over this connection
+	since  time.Time // when it became idle in the pool
 	reused bool
-	expiry *time.Timer // while it is in the pool
+	expiry *time.Timer // runs while it is in the pool
 }
 
 // cut ends the connection at once.
 func (s *session) cut() { _ = s.client.Close() }
 
-// quit ends the connection as is polite. Nothing depends on the answer (E36).
+// quit ends the connection politely. Nothing depends on the answer (E36).
 func (s *session) quit() {
 	_, _ = s.client.Quit(2 * time.Second)
 	s.cut()
 }
 
-// proof is how it went with our credentials.
+// proof says how authentication went.
 type proof struct {
-	token   string // empty: none was used
-	refused bool   // the server does not take them
+	token   string // empty: no token was used
+	refused bool   // the server refused our credentials
 }
 
-// connect makes a session. A token that is refused, where tokens have worked, may
-// have been withdrawn before its time: another one is tried once (E17).
+// connect makes a session. If a token is refused although tokens have worked before, it may have
+// been withdrawn early; connect then tries another one, once (E17).
 func (m *Mailer) connect(ctx context.Context) (*session, *holdfast.Failure) {
 	if f := m.refused.stands(m.ours, time.Now()); f != nil {
 		return nil, f
@@ -99,8 +99,7 @@ func (m *Mailer) dial(ctx context.Context, refused string) (s *session, p proof,
 	return s, p, nil
 }
 
-// enter waits for the greeting, and makes the connection as safe as the
-// settings want it.
+// enter waits for the greeting and secures the connection as the settings demand.
 func (m *Mailer) enter(ctx context.Context, s *session, conn net.Conn) *holdfast.Failure {
 	set := &m.settings
 	if set.tls == tlsImplicit {
@@ -130,8 +129,8 @@ func (m *Mailer) enter(ctx context.Context, s *session, conn net.Conn) *holdfast
 	return m.hello(ctx, s, name)
 }
 
-// speechless adds what to look at where nobody greets us: a port that waits for
-// us to begin TLS is as silent.
+// speechless adds a hint if the server sends no greeting: a port that waits for our TLS handshake
+// is just as silent.
 func (m *Mailer) speechless(f *holdfast.Failure) *holdfast.Failure {
 	if f.Code == exchange.ConnectTime && m.settings.tls != tlsImplicit {
 		f.Err = fmt.Errorf("%w (a port that wants TLS from the first byte on, as 465 does, says nothing: the setting tls may have to be implicit)", f.Err)
@@ -139,7 +138,7 @@ func (m *Mailer) speechless(f *holdfast.Failure) *holdfast.Failure {
 	return f
 }
 
-// hello says who we are, once for each layer of security (F1-60).
+// hello sends EHLO, once for each layer of security (F1-60).
 func (m *Mailer) hello(ctx context.Context, s *session, name string) *holdfast.Failure {
 	said, err := s.client.Hello(name)
 	switch {
@@ -151,8 +150,8 @@ func (m *Mailer) hello(ctx context.Context, s *session, name string) *holdfast.F
 	return nil
 }
 
-// startTLS asks for encryption. A server that does not offer it gets nothing
-// more, unless the settings say opportunistic; one whose handshake fails, never.
+// startTLS asks for encryption. If the server does not offer it, nothing more is sent, unless the
+// settings say opportunistic. If the handshake fails, nothing more is sent in any case.
 func (m *Mailer) startTLS(ctx context.Context, s *session) (encrypted bool, f *holdfast.Failure) {
 	if _, offered := s.client.Offers("STARTTLS"); !offered {
 		if m.settings.tls == tlsOpportunistic {
@@ -185,8 +184,8 @@ func (m *Mailer) encrypt(ctx context.Context, s *session, within time.Duration) 
 	return nil
 }
 
-// turnedAway counts what may be a moment's confusion, of a name server or of a
-// mail server that starts; the third time in a row it is a fault.
+// turnedAway counts failures that may be temporary, such as those of a name server or of a mail
+// server that is starting. The third in a row is a fault.
 func (m *Mailer) turnedAway(f *holdfast.Failure) *holdfast.Failure {
 	f.Outcome = holdfast.Unreachable
 	if m.strikes.Add(1) >= 3 {
@@ -195,8 +194,8 @@ func (m *Mailer) turnedAway(f *holdfast.Failure) *holdfast.Failure {
 	return f
 }
 
-// ehlo is the name that we give: the settings', the machine's if it means
-// something to others, else our address.
+// ehlo returns the name that we give: the one in the settings, the machine's name if it means
+// something to others, or our address.
 func (m *Mailer) ehlo(conn net.Conn) string {
 	if m.settings.ehlo != "" {
 		return m.settings.ehlo
@@ -215,8 +214,8 @@ func (m *Mailer) ehlo(conn net.Conn) string {
 	return "[IPv6:" + ip.String() + "]"
 }
 
-// session takes a connection that works, or makes one: always, where renew says
-// that one of those that are kept was turned away. Whoever has one gives it back.
+// session takes a working connection from the pool, or makes one. With renew it always makes one,
+// since a kept connection was turned away. The caller gives it back.
 func (m *Mailer) session(ctx context.Context, renew bool) (*session, *holdfast.Failure) {
 	if err := m.pool.enter(ctx); err != nil {
 		f := &holdfast.Failure{Outcome: holdfast.NotStarted, Code: exchange.Canceled, Err: errors.New("stopped before a connection was free")}
@@ -227,7 +226,7 @@ func (m *Mailer) session(ctx context.Context, renew bool) (*session, *holdfast.F
 	}
 	for s := m.pool.take(); s != nil; s = m.pool.take() {
 		if renew {
-			s.quit() // the new one takes its place
+			s.quit() // a new connection takes its place
 			break
 		}
 		if s.alive(ctx, m.settings.timeouts.command) {
@@ -242,10 +241,10 @@ func (m *Mailer) session(ctx context.Context, renew bool) (*session, *holdfast.F
 	return s, f
 }
 
-// restless is how long a connection is trusted without a question.
+// restless is how long an idle connection is trusted without a NOOP.
 const restless = 5 * time.Second
 
-// alive asks a connection that has rested whether it is still there (E29).
+// alive checks that an idle connection still works (E29).
 func (s *session) alive(ctx context.Context, within time.Duration) bool {
 	if time.Since(s.since) <= restless {
 		return true
@@ -256,7 +255,7 @@ func (s *session) alive(ctx context.Context, within time.Duration) bool {
 	return err == nil && r.OK()
 }
 
-// giveBack ends the use of a session; one that is not sound is closed.
+// giveBack ends the use of a session. If it is not sound it is closed.
 func (m *Mailer) giveBack(s *session, sound bool) {
 	defer m.pool.leave()
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// The ways to a server. There is none that is taken because nothing was said.
+// How the connection to a server is secured. There is no default.
 const (
 	tlsNone          = "none"
 	tlsStart         = "starttls"
@@ -22,7 +22,7 @@ const (
 	tlsOpportunistic = "opportunistic"
 )
 
-// The mechanisms of authentication.
+// The authentication mechanisms.
 const (
 	authNone        = "none"
 	authPlain       = "plain"
@@ -31,7 +31,7 @@ const (
 	authOAuthBearer = "oauthbearer"
 )
 
-// settings are those of one channel, checked.
+// settings are the checked settings of one channel.
 type settings struct {
 	host              string
 	port              int
@@ -44,8 +44,8 @@ type settings struct {
 	auth              authSettings
 	allowInsecureAuth bool
 	connections       int
-	perConnection     int           // mails
-	idle              time.Duration // after which a connection is closed
+	perConnection     int           // mails per connection
+	idle              time.Duration // how long an idle connection is kept
 	recipientsPerMail int
 	timeouts          timeouts
 	zone              *time.Location
@@ -70,10 +70,10 @@ type grant struct {
 
 // timeouts are how long each phase may take.
 type timeouts struct {
-	greeting time.Duration // to connect, and then to be greeted
-	command  time.Duration // an answer, or a handshake
-	data     time.Duration // one piece of a mail
-	afterDot time.Duration // the answer to all of it
+	greeting time.Duration // to connect, and then until the greeting
+	command  time.Duration // a reply, or a handshake
+	data     time.Duration // writing one piece of a mail
+	afterDot time.Duration // the reply to the whole mail
 }
 
 func defaults() settings {
@@ -84,7 +84,7 @@ func defaults() settings {
 	}
 }
 
-// readSettings takes settings apart; all faults are returned at once.
+// readSettings reads settings. It returns all faults at once.
 func readSettings(raw json.RawMessage, secrets bool) (settings, error) {
 	s := defaults()
 	r := &reader{secrets: secrets}
@@ -117,7 +117,7 @@ func readSettings(raw json.RawMessage, secrets bool) (settings, error) {
 	return s, errors.Join(r.faults...)
 }
 
-// loadTLS reads the certificates. Our own is read again for each connection.
+// loadTLS reads the certificates. Our own certificate is read again for each connection.
 func (s *settings) loadTLS() error {
 	r := &reader{}
 	s.conf = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.serverName}

@@ -17,8 +17,8 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
-// line is text that others wrote on one line: each run of control characters,
-// and what is not UTF-8, becomes one character.
+// line returns foreign text on one line. Each run of control characters and invalid UTF-8 becomes
+// one character.
 func line(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	var b strings.Builder
@@ -37,7 +37,7 @@ func line(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// clip shortens text for people to so many bytes, on one line.
+// clip shortens text for people to at most the given bytes, on one line.
 func clip(s string, most int) string {
 	if s = line(s); len(s) <= most {
 		return s
@@ -49,22 +49,21 @@ func clip(s string, most int) string {
 	return s[:end] + "…"
 }
 
-// mostText is what is kept of what a server says, in bytes.
+// mostText is how many bytes of a server's text are kept.
 const mostText = 2 << 10
 
-// scrubber takes secrets out of what a server says, in the forms in which they
-// were sent to it (E56).
+// scrubber removes secrets from a server's text, in the forms in which they were sent to it (E56).
 type scrubber struct{ secrets.Set }
 
-// clean makes what a server says fit to be shown. It gets all of it: what is
-// shortened before may end in the middle of a secret.
+// clean makes a server's text fit to be shown. Call it on the whole text: shortened text may end in
+// the middle of a secret.
 func (s *scrubber) clean(text string) string { return clip(s.Clean(text), mostText) }
 
-// mostWait caps what a server may ask for in its text.
+// mostWait limits the wait that a server's text may ask for.
 const mostWait = time.Hour
 
-// asked is the wait that the text of a reply asks for, as in "try again in 300
-// seconds" (E13). Zero: none.
+// asked returns the wait that the text of a reply asks for, as in "try again in 300 seconds" (E13).
+// Zero: none.
 func asked(text string) time.Duration {
 	found := regexp.MustCompile(`(?i)\b(\d{1,6}) ?(s|sec|seconds?|m|min|minutes?|h|hours?)\b`).FindStringSubmatch(text)
 	if found == nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
-// tokenClient uses no proxy: a variable must not send secrets elsewhere.
+// tokenClient uses no proxy: an environment variable must not send secrets elsewhere.
 func tokenClient(roots *x509.CertPool) *exchange.Client {
 	return exchange.NewClient(exchange.Settings{TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, Idle: 1})
 }
 
-// shown tells people how safe a connection is.
+// shown describes the TLS connection for people.
 func shown(s *tls.ConnectionState) string {
 	if s == nil {
 		return ""

@@ -12,19 +12,19 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// transaction is one mail.
+// transaction is the sending of one mail.
 type transaction struct {
 	*run
 	s     *session
 	batch []int
-	taken []int // recipients that the server has taken, if it takes the mail
+	taken []int // recipients that the server has accepted, if it accepts the mail
 	alien bool  // a recipient was refused because of the sender
-	apart bool  // the server told recipients from each other, so that it works
+	apart bool  // the server treated recipients differently, so it works
 	stop  func() bool
 
 	sound bool // the session may be used again
-	stale bool // it had been used before, and was turned away before anything was judged
-	broke bool // it ended, which says nothing about this mail
+	stale bool // the session was not new, and was turned away before the server judged anything
+	broke bool // the connection ended; that says nothing about this mail
 }
 
 func (t *transaction) make(ctx context.Context) *holdfast.Failure {
@@ -42,7 +42,7 @@ func (t *transaction) make(ctx context.Context) *holdfast.Failure {
 	}
 	answers, err := t.s.client.Offer(&e)
 	switch mail := (reply{answers.Mail}); {
-	case mail.Code == 0, errors.Is(err, smtp.ErrTurn): // in the latter case nobody knows which answer is whose (F1-62)
+	case mail.Code == 0, errors.Is(err, smtp.ErrTurn): // on ErrTurn it is unknown which answer belongs to which command (F1-62)
 		return t.gone(ctx, "MAIL", err)
 	case !mail.OK():
 		return t.noMail(ctx, mail)
@@ -50,7 +50,7 @@ func (t *transaction) make(ctx context.Context) *holdfast.Failure {
 	return t.named(ctx, &answers, err)
 }
 
-// limit is the size of mails that the server takes; zero: it does not say.
+// limit returns the largest mail that the server accepts, in bytes; zero: unknown.
 func (s *session) limit() int {
 	size, _ := s.client.Offers("SIZE")
 	n, err := strconv.Atoi(size)
@@ -60,8 +60,8 @@ func (s *session) limit() int {
 	return n
 }
 
-// international says whether an address of the mail needs SMTPUTF8. Where the
-// server does not offer that, those that do are refused, and left out (E48).
+// international reports whether an address of the mail needs SMTPUTF8. If the server does not offer
+// it, recipients with such addresses are refused and left out (E48).
 func (t *transaction) international() bool {
 	wide := func(i int) bool { return !isASCII(t.addr[i]) }
 	if !slices.ContainsFunc(t.batch, wide) {
@@ -79,13 +79,12 @@ func (t *transaction) international() bool {
 	return false
 }
 
-// badSequence is the reply to a command that the server does not expect now (RFC
-// 5321, section 4.2.3).
+// badSequence is the reply to a command that the server does not expect now (RFC 5321, section
+// 4.2.3).
 const badSequence = 503
 
-// gone ends a connection that broke, or of which nobody knows how it stands,
-// before a mail was complete. One that was used before, and had told us nothing
-// about this mail, is replaced (E29).
+// gone ends a connection that broke, or whose state is unknown, before a mail was complete. If it
+// was not new and had said nothing about this mail, it is replaced (E29).
 func (t *transaction) gone(ctx context.Context, phase string, err error) *holdfast.Failure {
 	t.sound, t.broke = false, true
 	if t.stale = t.s.reused && ctx.Err() == nil && (phase == "MAIL" || errors.Is(err, smtp.ErrTurn)); t.stale {
@@ -94,11 +93,10 @@ func (t *transaction) gone(ctx context.Context, phase string, err error) *holdfa
 	return lost(ctx, phase, err, &t.s.scrub)
 }
 
-// noMail says what became of a mail that was not begun. It may be about the
-// connection: how many mails went over it, what the server remembers of it. So it is
-// not used again; and if it had been used before, another one is asked before
-// anything is judged (F1-60). What waiting cures concerns the channel, and is
-// charged to no notification.
+// noMail returns what became of a mail that was not begun. The cause may be the connection: how
+// many mails it has carried, or what the server remembers about it. So the connection is not used
+// again, and if it was not new, another one is tried before anything is judged (F1-60). A failure
+// that time cures concerns the channel, and is charged to no notification.
 func (t *transaction) noMail(ctx context.Context, r reply) *holdfast.Failure {
 	t.sound = false
 	if t.stale = t.s.reused && ctx.Err() == nil; t.stale {
@@ -117,13 +115,12 @@ func (t *transaction) noMail(ctx context.Context, r reply) *holdfast.Failure {
 	return r.failure("MAIL", &t.s.scrub, holdfast.Permanent)
 }
 
-// mostSpurned is how many mails in a row may be refused because of their sender,
-// which is the same in each: one or two may be a server's confusion or a
-// notification's own fault; five park little, and are no accident.
+// mostSpurned is how many consecutive mails may be refused because of their sender, which is the
+// same in each. One or two may be a temporary fault of the server or a fault of the notification.
+// Five are no accident, and park few notifications.
 const mostSpurned = 5
 
-// named goes on where the server has heard whom the mail is for; err is how it
-// stopped answering.
+// named continues after the envelope was sent. err says how the server stopped answering.
 func (t *transaction) named(ctx context.Context, a *smtp.Answers, err error) *holdfast.Failure {
 	ends, fault := t.judge(a.To)
 	data := reply{a.Data}
@@ -143,7 +140,7 @@ func (t *transaction) named(ctx context.Context, a *smtp.Answers, err error) *ho
 		t.settleAll(ends)
 		return t.data(ctx)
 	}
-	// What the server answers now shows whether its answers were to what it was asked (F1-62).
+	// The next reply shows whether the answers belonged to their commands (F1-62).
 	if err := t.s.client.Clear(); errors.Is(err, smtp.ErrTurn) {
 		return t.gone(ctx, "RSET", err)
 	} else if err != nil {
@@ -153,7 +150,7 @@ func (t *transaction) named(ctx context.Context, a *smtp.Answers, err error) *ho
 	return t.undone(&data, fault)
 }
 
-// undone is the end of a mail that was not sent.
+// undone returns the outcome of a mail that was not sent.
 func (t *transaction) undone(data *reply, fault *holdfast.Failure) *holdfast.Failure {
 	if len(t.taken) > 0 {
 		if data.Permanent() {

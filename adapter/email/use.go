@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// kind is that of the channels.
+// kind is the kind of the channels of this package.
 const kind = "email"
 
 func (s *settings) passwordUse() notify.SecretUse {
@@ -23,8 +23,8 @@ func (s *settings) grantUse() notify.SecretUse {
 	return use
 }
 
-// checkUses says which secrets the settings must not use as they do. A token
-// that is fetched with a secret goes to the mail server, which is no other's.
+// checkUses reports which secrets the settings must not use as they do. A token that is fetched
+// with a secret goes to the mail server and to nobody else.
 func (s *settings) checkUses(mayUse func(notify.SecretUse) error) error {
 	if mayUse == nil {
 		return nil

@@ -8,17 +8,17 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// Auth proves to the target who calls.
+// Auth authenticates a call to its target.
 type Auth interface {
-	// authorize adds the proof, another one if the target has refused the one
-	// that is there. renewable says that there is another one then.
+	// authorize adds the credential; if the target has refused the current one, it adds another.
+	// renewable reports that another one can be had after a refusal.
 	authorize(ctx context.Context, h http.Header, refused bool) (renewable bool, err error)
-	// hide adds to s what must not be shown of a request that was sent.
+	// hide adds to s the secrets of a request that was sent.
 	hide(s *secrets.Set, sent http.Header)
 	close()
 }
 
-// Basic is a user with a password (RFC 7617).
+// Basic authenticates with user and password (RFC 7617).
 func Basic(user, password string) Auth {
 	return fixed{
 		"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)),
@@ -26,17 +26,17 @@ func Basic(user, password string) Auth {
 	}
 }
 
-// Bearer is a token (RFC 6750).
+// Bearer authenticates with a fixed token (RFC 6750).
 func Bearer(token string) Auth {
 	return fixed{"Authorization", "Bearer " + token, func(s *secrets.Set) { s.Add(token) }}
 }
 
-// Key is a secret in a header of the target's choice, such as X-Api-Key.
+// Key authenticates with a secret in a header of the target's choice, such as X-Api-Key.
 func Key(header, value string) Auth {
 	return fixed{header, value, func(s *secrets.Set) { s.AddHeader(value) }}
 }
 
-// fixed is a header that is always the same.
+// fixed is a header that never changes.
 type fixed struct {
 	name, value string
 	secret      func(*secrets.Set)

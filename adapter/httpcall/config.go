@@ -9,29 +9,27 @@ import (
 	"strings"
 )
 
-// MaxResponse is the most of an answer that is kept unless Config says
-// otherwise.
+// MaxResponse is the default of Config.MaxResponse, in bytes.
 const MaxResponse = 1 << 20
 
-// Config is how a foreign API is called. Zero fields have the meanings given;
-// it must not be changed after New.
+// Config says how a foreign API is called. It must not be changed after New.
 type Config struct {
-	// URL is absolute, http or https. {endpoint} and {id} in its path or query
-	// stand for the message's, escaped.
+	// URL is absolute, http or https. {endpoint} and {id} in its path or query are replaced by the
+	// message's, escaped.
 	URL    string
 	Method string      // empty: POST. GET and HEAD carry no payload
-	Header http.Header // of each call, in addition; may replace Content-Type
+	Header http.Header // added to each call; may replace Content-Type
 	Auth   Auth        // nil: none
 	TLS    TLS
 
-	// Success and Permanent are statuses. Empty: 2xx; and 4xx but for 408, 425
-	// and 429, which say "not now". Any other status is transient. Success
-	// decides where both have one.
+	// Success and Permanent are ranges of statuses. Empty Success: 2xx. Empty Permanent: 4xx except
+	// 408, 425 and 429, which mean "not now". Any other status is transient. A status in both is a
+	// success.
 	Success, Permanent []Statuses
 
-	MaxResponse int64 // of an answer; a longer one is not kept, and noted. Zero: MaxResponse
-	Excerpt     int   // bytes of a refusal's body that are shown to people; zero: none
-	Connections int   // that are kept open for the next calls; zero: 32
+	MaxResponse int64 // bytes of an answer; a longer answer is not kept, and the receipt notes that. Zero: MaxResponse
+	Excerpt     int   // bytes of a refusal's body that people see; zero: none
+	Connections int   // idle connections kept for later calls; zero: 32
 }
 
 // Statuses is a range of status codes, both ends included.
@@ -39,7 +37,7 @@ type Statuses struct{ First, Last int }
 
 func (c *Config) check() error {
 	u, err := url.Parse(c.URL)
-	if err != nil { // its text holds the whole target, with a password perhaps
+	if err != nil { // the error quotes the URL, perhaps with a password
 		return errors.New("URL: it cannot be read as a URL")
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -51,8 +49,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// target is the URL of one message. A name that leads out of its place in the
-// path has none: servers take %2F for a slash, and resolve dots.
+// target returns the URL for one message. It refuses a name that would lead to another place in the
+// path: servers take %2F for a slash, and resolve dots.
 func (c *Config) target(endpoint, id string) (string, error) {
 	for placeholder, name := range map[string]string{"{endpoint}": endpoint, "{id}": id} {
 		steps := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })

@@ -1,12 +1,13 @@
-// Package httpcall delivers a message by calling a foreign HTTP API: the
-// payload is the body, the message id is the Idempotency-Key, and the answer's
-// body becomes the response. It promises that an outcome is classified by
-// type and status code only, that an attempt is one request, that redirects are
-// not followed, that no more of an answer is read than is kept, and that no secret
-// is in an error: also not where the target quotes our credential. A success is
-// one whatever its body is like. The response is the caller's, as it came. A call
-// may reach its target twice, in two attempts; a target that must not act twice
-// uses the key.
+// Package httpcall delivers a message by calling a foreign HTTP API: the payload is the body, the
+// message id is the Idempotency-Key, and the body of the answer becomes the response.
+//
+// It promises that an outcome is classified only by type and status code, that an attempt is one
+// request, and that redirects are not followed. It reads no more of an answer than it keeps. No
+// secret appears in an error, even if the target quotes our credential. A success stays a success
+// whatever its body is. The response is returned to the caller unchanged.
+//
+// A call may reach its target twice, in two attempts. A target that must not act twice uses the
+// key.
 package httpcall
 
 import (
@@ -25,8 +26,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// Caller calls one API. Its zero value is not usable; New makes one. It may be
-// used concurrently.
+// Caller calls one API. Use New; the zero value is not usable. A Caller may be used concurrently.
 type Caller struct {
 	conf   Config
 	client *exchange.Client
@@ -47,7 +47,7 @@ func New(c Config) (*Caller, error) {
 	return &Caller{conf: c, client: newClient(conf, cmp.Or(c.Connections, 32))}, nil
 }
 
-// Close ends connections that are idle.
+// Close closes idle connections.
 func (c *Caller) Close() {
 	c.client.Close()
 	if c.conf.Auth != nil {
@@ -55,8 +55,8 @@ func (c *Caller) Close() {
 	}
 }
 
-// Deliver makes one call; a second one in it if the target refuses a token
-// that may have been withdrawn.
+// Deliver makes one call. If the target refuses a token that may have been withdrawn, it makes a
+// second one.
 func (c *Caller) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 	h := c.header(&m)
 	if c.conf.Auth == nil {
@@ -92,13 +92,13 @@ func (c *Caller) header(m *holdfast.Message) http.Header {
 	if m.CorrelationID != "" {
 		h.Set("Holdfast-Correlation-Id", url.QueryEscape(m.CorrelationID))
 	}
-	for name, value := range m.Headers { // names may differ only in case: HTTP's then repeat
+	for name, value := range m.Headers { // names may differ only in case; HTTP then repeats the header
 		h.Add("Holdfast-Header-"+url.QueryEscape(name), url.QueryEscape(value))
 	}
 	return h
 }
 
-// call makes one exchange. The status is zero where there was no answer.
+// call makes one exchange. The status is zero if there was no answer.
 func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (r holdfast.Receipt, status int, err error) {
 	var body io.Reader
 	if c.conf.Method != http.MethodGet && c.conf.Method != http.MethodHead {
@@ -116,7 +116,7 @@ func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (
 	if host := h.Get("Host"); host != "" {
 		req.Host = host
 	}
-	resp, fail := c.client.Do(req, func() *secrets.Set { return c.hidden(h) }) // it may quote what the target sent
+	resp, fail := c.client.Do(req, func() *secrets.Set { return c.hidden(h) }) // the error may quote what the target sent
 	if fail != nil {
 		return r, 0, fail
 	}
@@ -124,7 +124,7 @@ func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (
 	if !c.conf.succeeds(resp.StatusCode) {
 		return r, resp.StatusCode, c.refused(resp, h)
 	}
-	// The status has decided: what is wrong with the body is no reason to do it again.
+	// The status has decided. A fault of the body is no reason to call again.
 	r = holdfast.Receipt{ID: m.ID, State: holdfast.Delivered}
 	switch answer, err := io.ReadAll(io.LimitReader(resp.Body, c.conf.MaxResponse+1)); {
 	case err != nil:

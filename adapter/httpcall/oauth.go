@@ -10,9 +10,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// OAuth2 is the client credentials grant (RFC 6749, section 4.4). A token is
-// kept until a minute before its end, or until the target refuses it, and one
-// is fetched at a time.
+// OAuth2 configures the client credentials grant (RFC 6749, section 4.4). A token is kept until a
+// minute before it expires, or until the target refuses it. Only one token is fetched at a time.
 type OAuth2 struct {
 	URL          string // of the token endpoint
 	ClientID     string
@@ -21,7 +20,7 @@ type OAuth2 struct {
 	TLS          TLS
 }
 
-// ClientCredentials is an Auth by tokens of an authorization server.
+// ClientCredentials returns an Auth with tokens of an authorization server.
 func ClientCredentials(c OAuth2) (Auth, error) {
 	conf, err := c.TLS.config()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// hidden is what must not be shown of a request with these headers: targets
-// quote credentials that they refuse.
+// hidden returns the secrets of a request with these headers: targets quote credentials that they
+// refuse.
 func (c *Caller) hidden(sent http.Header) *secrets.Set {
 	s := &secrets.Set{}
 	s.AddURL(c.conf.URL)
@@ -26,10 +26,10 @@ func (c *Caller) hidden(sent http.Header) *secrets.Set {
 	return s
 }
 
-// mostWait is how long a target may ask us to wait.
+// mostWait is the longest wait that a target may ask for.
 const mostWait = time.Hour
 
-// refused classifies an answer that is no success.
+// refused classifies an answer that is not a success.
 func (c *Caller) refused(resp *http.Response, sent http.Header) *holdfast.Failure {
 	f := &holdfast.Failure{
 		Code: fmt.Sprintf("http_%d", resp.StatusCode), RetryAfter: min(retryafter.Of(resp.Header), mostWait),
@@ -44,16 +44,15 @@ func (c *Caller) refused(resp *http.Response, sent http.Header) *holdfast.Failur
 	return f
 }
 
-// excerpt is the beginning of what the target says, on one line. So much more
-// is read that each secret in what is shown is there as a whole, and that the
-// room of one that is taken out is filled.
+// excerpt returns the beginning of the body, on one line. It reads somewhat more than it shows, so
+// that each secret in the shown part is there as a whole, and so that removed secrets leave no gap.
 func (c *Caller) excerpt(body io.Reader, sent http.Header) string {
 	if c.conf.Excerpt <= 0 {
 		return ""
 	}
 	hidden := c.hidden(sent)
 	most := c.conf.Excerpt + utf8.UTFMax + 2*hidden.Longest()
-	raw, _ := io.ReadAll(io.LimitReader(body, int64(most)+1)) // what came of it
+	raw, _ := io.ReadAll(io.LimitReader(body, int64(most)+1)) // on an error: what was read
 	var text string
 	cut := len(raw) > most
 	if cut {
@@ -67,7 +66,7 @@ func (c *Caller) excerpt(body io.Reader, sent http.Header) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if len(text) > c.conf.Excerpt {
 		for text, cut = text[:c.conf.Excerpt], true; !utf8.ValidString(text); {
-			text = text[:len(text)-1] // a character that was cut
+			text = text[:len(text)-1] // drop a character that was cut
 		}
 	}
 	if cut {

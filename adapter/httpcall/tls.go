@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
-// TLS is what an https target needs beyond the system's trust.
+// TLS is what an https target needs besides the system's roots.
 type TLS struct {
-	CA        string // file with further certificates of authorities, PEM; empty: the system's only
+	CA        string // file with further authorities, PEM; empty: only the system's
 	Cert, Key string // files of our own certificate; both or none. They are read again for each connection
 }
 
-// config is nil where nothing is said.
+// config returns nil if t is empty.
 func (t TLS) config() (*tls.Config, error) {
 	if t == (TLS{}) {
 		return nil, nil
@@ -39,8 +39,8 @@ func (t TLS) config() (*tls.Config, error) {
 	return conf, nil
 }
 
-// newClient uses no proxy: for a local program a variable must not send
-// calls elsewhere.
+// newClient uses no proxy: an environment variable must not send calls to a local program
+// elsewhere.
 func newClient(conf *tls.Config, idle int) *exchange.Client {
 	return exchange.NewClient(exchange.Settings{TLS: conf, Idle: idle})
 }

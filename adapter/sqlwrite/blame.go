@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// failed says whose fault the end of a write is (ADR 0016), and gives the
-// connection to the others if it is in order.
+// failed decides whose fault a failed write is (ADR 0016). It gives the connection back if it is in
+// order.
 func (w *Writer) failed(ctx context.Context, conn *sql.Conn, a attempt) *holdfast.Failure {
-	if f, ok := errors.AsType[*holdfast.Failure](a.err); ok { // we have refused it
+	if f, ok := errors.AsType[*holdfast.Failure](a.err); ok { // this package has refused it
 		w.end(ctx, conn, a.named)
 		return f
 	}
@@ -20,7 +20,7 @@ func (w *Writer) failed(ctx context.Context, conn *sql.Conn, a attempt) *holdfas
 		w.end(ctx, conn, a.named)
 		return w.unanswered(ctx, a.at, a.err)
 	}
-	if v.code == codeUnknown { // whoever raised it has not thought of us
+	if v.code == codeUnknown { // the code that raised the error does not know our classes
 		v.outcome, v.code = holdfast.Permanent, codeRaised
 	}
 	f := w.failure(v)
@@ -38,11 +38,11 @@ func (w *Writer) failed(ctx context.Context, conn *sql.Conn, a attempt) *holdfas
 	return f
 }
 
-// confronted judges what the database says about the connection, the server or
-// the login inside a statement: it is theirs if the same connection says so
-// without the message, too. A trigger can say anything.
+// confronted judges an error inside a statement that speaks of the connection, the server or the
+// login. It counts as theirs only if the same connection gives it without the message too: a
+// trigger can raise any error.
 func (w *Writer) confronted(ctx context.Context, conn *sql.Conn, a attempt, f *holdfast.Failure) *holdfast.Failure {
-	if w.dialect.local { // nobody but SQLite itself can say it
+	if w.dialect.local { // only SQLite itself can report it
 		discard(conn)
 		return f
 	}
@@ -62,8 +62,8 @@ func (w *Writer) confronted(ctx context.Context, conn *sql.Conn, a attempt, f *h
 	return f
 }
 
-// alone asks a connection whether it would take a write, without a message; nil:
-// it would. False: it has not answered.
+// alone checks whether a connection accepts a write, without a message. If it does, f is nil. If
+// answered is false, the connection has not answered.
 func (w *Writer) alone(ctx context.Context, conn *sql.Conn) (f *holdfast.Failure, answered bool) {
 	for _, text := range []string{"rollback", w.dialect.begin} {
 		if _, err := conn.ExecContext(ctx, text); err != nil {
@@ -74,7 +74,7 @@ func (w *Writer) alone(ctx context.Context, conn *sql.Conn) (f *holdfast.Failure
 	return w.writable(ctx, conn)
 }
 
-// writable asks, in a transaction that was just begun, what begin does not say.
+// writable checks what begin does not report, in a transaction that has just begun.
 func (w *Writer) writable(ctx context.Context, conn *sql.Conn) (f *holdfast.Failure, answered bool) {
 	if w.dialect.readOnly == "" {
 		return nil, true
@@ -90,9 +90,9 @@ func (w *Writer) writable(ctx context.Context, conn *sql.Conn) (f *holdfast.Fail
 	return w.failure(verdict{outcome: holdfast.LaneFault, code: codeReadOnly, number: "that nothing may be written"}), true
 }
 
-// end rolls back, and gives a connection that is in order to the others.
-// Others are closed, which rolls back, too; so is one that has run a statement
-// of a payload: nobody knows what it has left in its session, such as a lock.
+// end rolls back, and gives a connection back if it is in order. Other connections are closed,
+// which also rolls back. So is a connection that has run a statement of a payload, since the
+// statement may have left something in its session, such as a lock.
 func (w *Writer) end(ctx context.Context, conn *sql.Conn, named bool) {
 	if !named {
 		discard(conn)
@@ -105,8 +105,8 @@ func (w *Writer) end(ctx context.Context, conn *sql.Conn, named bool) {
 	_ = conn.Close()
 }
 
-// leave closes the connections that are idle: they lead where one has just
-// been found unfit, and the address may lead elsewhere by now.
+// leave closes the idle connections: they lead to the server that has just been found unfit, and
+// the address may lead elsewhere by now.
 func (w *Writer) leave() {
 	w.db.SetMaxIdleConns(0)
 	w.db.SetMaxIdleConns(w.idle)

@@ -11,11 +11,10 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
-// Config is how a database is written to. Zero fields have the meanings given;
-// it must not be changed after New.
+// Config says how a database is written to. It must not be changed after New.
 type Config struct {
 	Driver string // sqlite, postgres, mysql (MariaDB too) or sqlserver
-	// DSN says where the database is and who writes. It is secret as a whole.
+	// DSN says where the database is and who writes. The whole of it is secret.
 	//
 	//	sqlite:    absolute path of the file, which must exist
 	//	postgres:  postgres://user:password@host:5432/database?sslmode=verify-full
@@ -23,25 +22,25 @@ type Config struct {
 	//	sqlserver: sqlserver://user:password@host:1433?database=name
 	DSN string
 
-	Statements map[string]string // by endpoint; each is one statement, with :names
-	// Types are those of the parameters, by name: text, integer, decimal(20,6)
-	// and so on. PostgreSQL says itself what its places are, and one that is given
-	// may be narrower; for others each parameter of a payload needs one.
+	Statements map[string]string // by endpoint; each is one statement with :names
+	// Types are the types of the parameters, by name: text, integer, decimal(20,6) and so on.
+	// PostgreSQL knows the types of its parameters; a type given here may be narrower. In other
+	// databases each parameter that a payload fills needs a type.
 	Types map[string]string
-	// Raw also takes {"sql": "…", "params": {…}} from a message whose endpoint
-	// names no statement. Whoever may submit it may do what the DSN's user may.
+	// Raw also accepts {"sql": "…", "params": {…}} from a message whose endpoint names no
+	// statement. Everyone who may submit such a message may then do what the DSN's user may.
 	Raw bool
-	// Duplicate says that a unique key that is there already is a success: the
-	// message's own row, of an attempt whose answer was lost. False: it is a
-	// permanent failure, as nobody but the user knows what the key means.
+	// Duplicate treats a unique key that exists already as success: it is the message's own row,
+	// from an attempt whose answer was lost. If false, it is a permanent failure, as only the
+	// operator knows what the key means.
 	Duplicate bool
 
-	// Unencrypted also writes to another machine without TLS: everybody on the way
-	// reads and changes what is written.
+	// Unencrypted allows writing to another machine without TLS: everyone on the way can read and
+	// change the data.
 	Unencrypted bool
 
-	Connections int // the most at one time; zero: 20
-	Excerpt     int // bytes of what the database says that are shown to people; zero: none. It may quote values
+	Connections int // most connections at one time; zero: 20
+	Excerpt     int // bytes of the database's error text that people see; zero: none. The text may quote values
 }
 
 func (c *Config) check() (map[string]sqltext.Statement, error) {
@@ -51,7 +50,7 @@ func (c *Config) check() (map[string]sqltext.Statement, error) {
 	}
 	if _, ok := dialects()[c.Driver]; !ok {
 		fault("Driver", c.Driver, "must be one of "+strings.Join(slices.Sorted(maps.Keys(dialects())), ", "))
-		return nil, errors.Join(faults...) // nobody knows how the rest is to be read
+		return nil, errors.Join(faults...) // without a valid driver the rest has no meaning
 	}
 	if c.DSN == "" {
 		fault("DSN", "", "must not be empty")

@@ -1,26 +1,23 @@
-// Package sqlwrite delivers a message by one statement in a foreign database:
-// SQLite, PostgreSQL, MySQL and MariaDB, or SQL Server. The message's endpoint
-// names a statement of the configuration, whose named parameters are taken
-// from the payload, a JSON object, and from the message itself. Only where the
-// destination allows it does a payload bring SQL of its own.
+// Package sqlwrite delivers a message by one statement in a foreign database: SQLite, PostgreSQL,
+// MySQL and MariaDB, or SQL Server. The message's endpoint names a statement of the configuration.
+// Its named parameters are taken from the payload, a JSON object, and from the message itself. A
+// payload may bring SQL of its own only if the destination allows it.
 //
-// It promises that values reach the database as values and never as SQL, that
-// each message is a transaction of its own, that an outcome is classified by
-// type and code only, and that no secret is in an error. A message may be
-// written twice, when the answer to a commit is lost: a unique key on the
-// message id, :_id, makes that harmless.
+// It promises that values reach the database as values and never as SQL, that each message is a
+// transaction of its own, that an outcome is classified only by type and code, and that no secret
+// appears in an error. If the answer to a commit is lost, a message may be written twice. A unique
+// key on the message id, :_id, makes that harmless.
 //
 // # Parameters
 //
-// :name is a member of the payload, :order.id a member of a member. Each has a
-// type: PostgreSQL says itself what its places are, for others Config.Types
-// does. A value arrives as it was given, or is refused before anything is
-// written; null is NULL. A member that is missing is a permanent failure; names
-// that begin with an underscore are the message's own, and text:
+// :name is a member of the payload, :order.id a member of a member. Each has a type: PostgreSQL
+// knows the types of its parameters, for others Config.Types gives them. A value arrives unchanged,
+// or is refused before anything is written. null becomes NULL. A missing member is a permanent
+// failure. Names that begin with an underscore are those of the message itself, and text:
 //
 //	:_id  :_source  :_destination  :_endpoint  :_kind  :_correlation_id  :_ordering_key  :_payload
 //
-// Of these, those that a message does not have are NULL.
+// Those that a message does not have are NULL.
 //
 // # Outcomes
 //
@@ -38,15 +35,13 @@
 //	no such table or column, wrong SQL
 //	COMMIT whose answer was lost                     transient, maybe delivered
 //
-// A statement is prepared before its values are sent; so it is known whose
-// fault a failure is. What is said inside a statement about login or server is
-// theirs only if the same connection says it without the message, too; such a
-// connection is closed, with all that are idle.
+// A statement is prepared before its values are sent, so that it is known whose fault a failure is.
+// An error inside a statement about login or server counts as theirs only if the same connection
+// gives it without the message too. Such a connection is closed, and so are all idle ones.
 //
-// # How it was tried
+// # How it was tested
 //
-// Against SQLite files and real servers of PostgreSQL and MariaDB. Of SQL
-// Server there was none to be had: what is tested there are placeholders, the
-// classes of error numbers, with the driver's own type of error, and a peer
-// that refuses, is silent, or talks nonsense.
+// Against SQLite files and real servers of PostgreSQL and MariaDB. No SQL Server was available. For
+// it the tests cover placeholders, the classes of error numbers (with the driver's own error type),
+// and a peer that refuses, stays silent, or sends nonsense.
 package sqlwrite

@@ -20,7 +20,7 @@ import (
 
 func mysqlDialect() dialect {
 	return dialect{
-		begin:    "start transaction read write", // a server that takes no writes refuses that
+		begin:    "start transaction read write", // a server that accepts no writes refuses this
 		readOnly: "select @@innodb_read_only", yes: "1", left: leftByMySQL,
 		open: openMySQL, run: runMySQL, judge: judgeMySQL, declared: true, bind: bind,
 	}
@@ -29,7 +29,7 @@ func mysqlDialect() dialect {
 func openMySQL(dsn string, t *target) (driver.Connector, error) {
 	conf, err := mysql.ParseDSN(dsn)
 	switch {
-	case err != nil: // its text may hold a part of the password
+	case err != nil: // the error may quote a part of the password
 		return nil, errors.New("cannot be read: write user:password@tcp(host:3306)/database")
 	case conf.DBName == "":
 		return nil, errors.New("names no database")
@@ -41,12 +41,12 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 	if conf.AllowOldPasswords || conf.AllowCleartextPasswords && t.plain {
 		return nil, errors.New("has allowOldPasswords, or allowCleartextPasswords without tls=true, with which whoever listens has the password: remove it")
 	}
-	conf.RejectReadOnly = false // it would hide what a server says behind a broken connection
+	conf.RejectReadOnly = false // it would hide the server's words behind a broken connection
 	if err := strictMySQL(conf, dsn); err != nil {
 		return nil, err
 	}
-	conf.MaxAllowedPacket = 0        // the server is asked
-	conf.Logger = &mysql.NopLogger{} // it would write to our standard error what is in our errors
+	conf.MaxAllowedPacket = 0        // ask the server
+	conf.Logger = &mysql.NopLogger{} // it would write to standard error what our errors contain
 	if conf.Net == "tcp" || conf.Net == "unix" {
 		conf.DialFunc = dial
 	}
@@ -59,8 +59,8 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 	return connector{from}, nil
 }
 
-// strictMySQL has sessions refuse what they would change: values that do not
-// fit, letters that their character set does not have, times of another zone.
+// strictMySQL makes sessions refuse what they would otherwise change: values that do not fit,
+// letters outside the character set, times of another zone.
 func strictMySQL(conf *mysql.Config, dsn string) error {
 	const instead = ": sessions are strict, in utf8mb4 and UTC; remove it"
 	for name := range conf.Params {
@@ -85,10 +85,9 @@ func strictMySQL(conf *mysql.Config, dsn string) error {
 	return conf.Apply(mysql.Charset("utf8mb4", conf.Collation))
 }
 
-// runMySQL runs a statement again whose table was there when it was prepared
-// and was not when it ran: it has done nothing, and where somebody is about to
-// swap the table, preparing says so sooner or later. A procedure may have done
-// something.
+// runMySQL runs a statement again if its table existed when it was prepared and did not when it
+// ran. The statement has then done nothing, and if somebody is swapping the table, preparing
+// reports that sooner or later. A procedure is not run again: it may have done something.
 func runMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
 	const noTable = 1146
 	if err := fitsPacket(ctx, conn, args); err != nil {
@@ -103,9 +102,9 @@ func runMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []a
 	return rows, at, err
 }
 
-// leftByMySQL knows two ways: a procedure that has committed has ended our
-// transaction, and a rollback warns of tables that know none. MySQL does not
-// say the first, so that each procedure that fails may have done something.
+// leftByMySQL recognizes two cases: a procedure that committed has ended our transaction, and a
+// rollback warns of tables without transactions. MySQL does not report the first, so any failed
+// procedure may have done something.
 func leftByMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement) bool {
 	left := false
 	if s.Verb == "call" {
@@ -132,8 +131,8 @@ func leftByMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement) bool 
 	return left || warnings.Err() != nil
 }
 
-// fitsPacket asks the server before a large value is sent: behind one it would
-// break the connection, or answer what it calls an unknown error.
+// fitsPacket asks the server for its limit before a large value is sent. A value that is too large
+// would break the connection, or be answered with an unknown error.
 func fitsPacket(ctx context.Context, conn *sql.Conn, args []any) error {
 	const large = 64 << 10
 	size := 0
@@ -162,7 +161,7 @@ func judgeMySQL(err error) (verdict, bool) {
 	for _, known := range []error{
 		mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol,
 	} {
-		if errors.Is(err, known) { // the two do not agree on how to log in
+		if errors.Is(err, known) { // client and server do not agree on how to log in
 			return verdict{outcome: holdfast.LaneFault, code: codeCredentials, number: "nothing that we may follow", text: known.Error()}, true
 		}
 	}
@@ -179,12 +178,12 @@ func judgeMySQL(err error) (verdict, bool) {
 	v := verdict{number: strconv.Itoa(int(e.Number)), text: e.Message}
 	v.outcome, v.code = classOfMySQL(e.Number, string(e.SQLState[:]))
 	v.gone = v.code == codeGone
-	v.unsure = e.Number == 1180 || e.Number == 1030 // an error of the engine
+	v.unsure = e.Number == 1180 || e.Number == 1030 // an error of the storage engine
 	return v, true
 }
 
-// classOfMySQL goes by the number where that says more than the SQLSTATE:
-// many have none but HY000, and 42000 is much more than wrong SQL.
+// classOfMySQL classifies by the number where that says more than the SQLSTATE: many errors have
+// only HY000, and 42000 is much more than wrong SQL.
 func classOfMySQL(number uint16, state string) (holdfast.Outcome, string) {
 	switch number {
 	case 1062, 1169, 1557, 1586, 1761, 1762: // duplicate key, of an index, a foreign key's child, by name
@@ -227,7 +226,7 @@ func classOfMySQL(number uint16, state string) (holdfast.Outcome, string) {
 	return classOfState(state[:min(len(state), 2)])
 }
 
-// classOfState goes by the class of an SQLSTATE.
+// classOfState classifies by the class of an SQLSTATE.
 func classOfState(class string) (holdfast.Outcome, string) {
 	switch class {
 	case "21", "22":
@@ -242,7 +241,7 @@ func classOfState(class string) (holdfast.Outcome, string) {
 		return holdfast.LaneFault, codeCredentials
 	case "40":
 		return holdfast.Transient, codeSerial
-	case "08": // a Galera node that is not ready, too
+	case "08": // also a Galera node that is not ready
 		return holdfast.Transient, codeServer
 	}
 	return holdfast.Transient, codeUnknown

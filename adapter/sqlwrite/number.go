@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// number is a decimal number: digits × 10^exponent. Its digits have no zero at
-// either end; the number 0 has none.
+// number is a decimal number: digits × 10^exponent. Its digits have no zero at either end. The
+// number 0 has no digits.
 type number struct {
 	negative bool
 	digits   string
 	exponent int
 }
 
-// numberOf reads a number as JSON writes it. False: its exponent is beyond
-// all that a database keeps.
+// numberOf reads a JSON number. It returns false if the exponent is larger than any database keeps.
 func numberOf(text string) (number, bool) {
 	mantissa, power, _ := strings.Cut(strings.ToLower(text), "e")
 	mantissa, negative := strings.CutPrefix(mantissa, "-")
@@ -35,7 +34,7 @@ func numberOf(text string) (number, bool) {
 	return n, true
 }
 
-// whole is how many digits stand before the point, fraction how many behind it.
+// whole returns how many digits stand before the point, fraction how many after it.
 func (n number) whole() int    { return max(0, len(n.digits)+n.exponent) }
 func (n number) fraction() int { return max(0, -n.exponent) }
 
@@ -57,8 +56,8 @@ func (n number) String() string {
 	}
 }
 
-// float is the binary fraction that is written as the number is. False: it has
-// more digits than one of so many bits keeps, or is too large.
+// float returns the number as a binary fraction of the given bits. It returns false if the number
+// has more digits than that keeps, or is too large.
 func (n number) float(bits int) (float64, bool) {
 	f, err := strconv.ParseFloat(n.digits+"e"+strconv.Itoa(n.exponent), bits)
 	if n.digits == "" {

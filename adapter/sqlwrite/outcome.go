@@ -14,18 +14,18 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// stage is how far a write has come.
+// stage says how far a write has come.
 type stage int
 
 const (
-	connecting stage = iota // no statement of a message has been seen
-	preparing               // the statement has, and no value
-	writing                 // values have, perhaps
+	connecting stage = iota // the database has seen no statement of a message
+	preparing               // it has seen the statement, and no value
+	writing                 // it has perhaps seen values
 	committing
 )
 
-// unbegun classifies an error before the first statement: no message has been
-// seen, so that none is to blame.
+// unbegun classifies an error before the first statement. The database has seen no message, so no
+// message is to blame.
 func (w *Writer) unbegun(ctx context.Context, err error) *holdfast.Failure {
 	v, answered := w.dialect.judge(err)
 	if !answered || v.outcome == holdfast.Transient && ctx.Err() != nil {
@@ -44,7 +44,7 @@ func (w *Writer) failure(v verdict) *holdfast.Failure {
 	return &holdfast.Failure{Outcome: v.outcome, Code: v.code, Err: w.said(v)}
 }
 
-// unanswered classifies what the database has not said.
+// unanswered classifies an error that did not come from the database.
 func (w *Writer) unanswered(ctx context.Context, at stage, err error) *holdfast.Failure {
 	text := errors.New(w.clean(causeOf(err), 300))
 	switch ended := ctx.Err(); {
@@ -73,8 +73,8 @@ func (w *Writer) unanswered(ctx context.Context, at stage, err error) *holdfast.
 	return f
 }
 
-// causeOf is the part of an error that says what happened, without the
-// settings that drivers put around it.
+// causeOf returns the part of an error that says what happened, without the settings that drivers
+// add.
 func causeOf(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Error()
@@ -82,7 +82,7 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// said is a database's answer for people.
+// said returns a database's answer for people.
 func (w *Writer) said(v verdict) error {
 	text := fmt.Sprintf("the database answered %s (%s)", v.number, strings.ReplaceAll(v.code, "_", " "))
 	if more := w.clean(v.text, w.conf.Excerpt); more != "" {
@@ -91,8 +91,7 @@ func (w *Writer) said(v verdict) error {
 	return errors.New(text)
 }
 
-// clean makes a foreign text one line of at most so many bytes, without what
-// is secret.
+// clean returns a foreign text on one line of at most the given bytes, without secrets.
 func (w *Writer) clean(text string, most int) string {
 	if most <= 0 {
 		return ""

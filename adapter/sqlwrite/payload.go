@@ -12,12 +12,11 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// object is a JSON object, its members as they stand in the text.
+// object is a JSON object. Its values are unchanged pieces of the text.
 type object map[string]jsontext.Value
 
-// objectOf reads a JSON object and nothing behind it. Names that are there
-// twice, and what is not UTF-8, are errors: what is written must not depend on
-// who reads.
+// objectOf reads a JSON object with nothing after it. Duplicate names and invalid UTF-8 are errors:
+// what is written must not depend on who reads it.
 func objectOf(text []byte) (object, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
 	if start, err := d.ReadToken(); err != nil || start.Kind() != '{' {
@@ -29,7 +28,7 @@ func objectOf(text []byte) (object, error) {
 		if err != nil {
 			return nil, errors.New("is no JSON object, or has a name twice")
 		}
-		key := name.String() // before the next read, which reuses its memory
+		key := name.String() // copied before the next read, which reuses its memory
 		value, err := d.ReadValue()
 		if err != nil {
 			return nil, errors.New("is no JSON object, or has a name twice")
@@ -45,7 +44,7 @@ func objectOf(text []byte) (object, error) {
 	return o, nil
 }
 
-// find is the member that a path of names leads to.
+// find returns the member at a path of names.
 func (o object) find(path string) (jsontext.Value, bool) {
 	name, rest, deeper := strings.Cut(path, ".")
 	value, ok := o[name]
@@ -59,7 +58,7 @@ func (o object) find(path string) (jsontext.Value, bool) {
 	return inner.find(rest)
 }
 
-// own are the parameters of the message itself; what it does not have is null.
+// own returns the parameters of the message itself. Those that it does not have are null.
 func own(m *holdfast.Message) map[string]jsontext.Value {
 	known := map[string]jsontext.Value{"_payload": m.Payload}
 	for name, text := range map[string]string{
@@ -75,7 +74,7 @@ func own(m *holdfast.Message) map[string]jsontext.Value {
 	return known
 }
 
-// members are the values of the parameters, in their order.
+// members returns the values of the parameters, in their order.
 func members(m *holdfast.Message, from object, names []string) ([]jsontext.Value, *holdfast.Failure) {
 	known := own(m)
 	list := make([]jsontext.Value, len(names))

@@ -25,20 +25,20 @@ import (
 
 func postgresDialect() dialect {
 	return dialect{
-		// Set for one transaction, so that a pooler may hand connections round.
+		// Set for one transaction only, so that a pooler may share connections.
 		begin:    "begin; set local client_encoding = 'UTF8'; set local standard_conforming_strings = on; set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres'",
 		readOnly: "show transaction_read_only", yes: "on", atomic: true,
 		open: openPostgres, run: runPostgres, judge: judgePostgres, bind: bindPostgres,
 	}
 }
 
-// longestMessage of a server that is taken: what is asked of it has no long
-// answers, and a peer that is no PostgreSQL may claim 2 GiB.
+// longestMessage limits a message from the server. Our requests have no long answers, and a peer
+// that is not PostgreSQL may announce 2 GiB.
 const longestMessage = 16 << 20
 
 func openPostgres(dsn string, t *target) (driver.Connector, error) {
 	conf, err := pgx.ParseConfig(dsn)
-	if err != nil { // its text may hold a part of the password
+	if err != nil { // the error may quote a part of the password
 		return nil, errors.New("cannot be read: write postgres://user:password@host:5432/database?sslmode=verify-full, with %XX for special characters")
 	}
 	if conf.Database == "" {
@@ -49,8 +49,8 @@ func openPostgres(dsn string, t *target) (driver.Connector, error) {
 			return nil, errors.New("has " + strings.ToLower(name) + ": sessions are in UTF-8 and UTC; remove it")
 		}
 	}
-	// No prepared statement stays on a connection: poolers between us and the
-	// server hand connections round.
+	// No prepared statement stays on a connection: poolers between us and the server share
+	// connections.
 	conf.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 	if conf.DialFunc = dial; conf.TLSConfig != nil {
 		conf.DialFunc = dialForTLS
@@ -61,7 +61,7 @@ func openPostgres(dsn string, t *target) (driver.Connector, error) {
 		return f
 	}
 	t.plain = conf.TLSConfig == nil && !isHere(conf.Host)
-	for _, other := range conf.Fallbacks { // also the second try of allow and prefer
+	for _, other := range conf.Fallbacks { // includes the second attempt of allow and prefer
 		t.plain = t.plain || other.TLSConfig == nil && !isHere(other.Host)
 	}
 	t.address = net.JoinHostPort(conf.Host, strconv.Itoa(int(conf.Port))) + "/" + conf.Database
@@ -69,10 +69,10 @@ func openPostgres(dsn string, t *target) (driver.Connector, error) {
 	return connector{stdlib.GetConnector(*conf)}, nil
 }
 
-// errNoTLS is what the driver says in words only.
+// errNoTLS marks what the driver reports only in words.
 var errNoTLS = errors.New("the server has no TLS")
 
-// dialForTLS connects, for a driver that asks for TLS before anything else.
+// dialForTLS connects for a driver that asks for TLS first.
 func dialForTLS(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := dial(ctx, network, address)
 	if err != nil {
@@ -81,10 +81,10 @@ func dialForTLS(ctx context.Context, network, address string) (net.Conn, error) 
 	return &tlsAsked{Conn: conn}, nil
 }
 
-// tlsAsked notices the answer to the question for TLS, its first byte.
+// tlsAsked notices the first byte from the server, its answer to the request for TLS.
 type tlsAsked struct {
 	net.Conn
-	answered bool // by the one who reads; the handshake is one goroutine's
+	answered bool // set by the reader; the handshake uses one goroutine
 }
 
 func (c *tlsAsked) Read(b []byte) (int, error) {
@@ -97,7 +97,7 @@ func (c *tlsAsked) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// bindPostgres leaves the values as they are: the database knows their types.
+// bindPostgres leaves the values unchanged: the database knows their types.
 func bindPostgres(_ sqltext.Statement, values []jsontext.Value) ([]any, *holdfast.Failure) {
 	args := make([]any, len(values))
 	for i, v := range values {
@@ -106,8 +106,8 @@ func bindPostgres(_ sqltext.Statement, values []jsontext.Value) ([]any, *holdfas
 	return args, nil
 }
 
-// runPostgres asks for what the placeholders are, and fills them. The statement
-// has no name; the transaction keeps the connection, also in a pooler.
+// runPostgres asks for the types of the placeholders and fills them. The statement has no name. The
+// transaction keeps the connection, even in a pooler.
 func runPostgres(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
 	at = preparing
 	lost := conn.Raw(func(c any) error {
@@ -141,14 +141,14 @@ func judgePostgres(err error) (verdict, bool) {
 	v := verdict{number: e.Code, text: e.Message}
 	v.outcome, v.code = classOfPostgres(e.Code)
 	if severity := cmp.Or(e.SeverityUnlocalized, e.Severity); v.code == codeUnknown && (severity == "FATAL" || severity == "PANIC") {
-		v.code = codeServer // it ends the connection, which nothing that is raised does
+		v.code = codeServer // it ends the connection, which no raised error does
 	}
 	v.gone = v.code == codeGone
 	v.unsure = e.Code == "40003" || e.Code[:min(len(e.Code), 2)] == "08"
 	return v, true
 }
 
-// classOfPostgres goes by SQLSTATE (PostgreSQL's manual, appendix A).
+// classOfPostgres classifies by SQLSTATE (PostgreSQL's manual, appendix A).
 func classOfPostgres(state string) (holdfast.Outcome, string) {
 	switch state {
 	case "23505":

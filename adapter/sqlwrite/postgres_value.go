@@ -15,15 +15,15 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
-// spot is what PostgreSQL takes in the place of a parameter.
+// spot describes what PostgreSQL accepts for a parameter.
 type spot struct {
-	is      sqltext.Type // none: text in the type's own form
+	is      sqltext.Type // zero: text in the form of the type itself
 	element *spot        // of a list
-	zoned   bool         // a time needs its zone
-	refuses string       // why nothing is taken
+	zoned   bool         // a time must have a zone
+	refuses string       // why no value is accepted
 }
 
-// spotOf finds out what a type is. asked: the catalog was, and the server has
+// spotOf describes a type. asked reports that the catalog was queried, so that the server has
 // forgotten the statement.
 func spotOf(ctx context.Context, pg *pgconn.PgConn, known *pgtype.Map, oid uint32) (s spot, asked bool, err error) {
 	most := sqltext.Type{Name: sqltext.Decimal, Precision: 131072 + 16383, Scale: 16383}
@@ -67,8 +67,7 @@ func spotOf(ctx context.Context, pg *pgconn.PgConn, known *pgtype.Map, oid uint3
 	return spot{element: &one}, asked || more, err
 }
 
-// lookUp asks the catalog what a type is made of: a domain has a base, a list
-// has elements.
+// lookUp asks the catalog for the parts of a type: a domain has a base, a list has elements.
 func lookUp(ctx context.Context, pg *pgconn.PgConn, oid uint32) (base, element uint32, err error) {
 	r := pg.ExecParams(ctx, "select typbasetype, case when typcategory = 'A' then typelem else 0 end from pg_catalog.pg_type where oid = $1::oid",
 		[][]byte{strconv.AppendUint(nil, uint64(oid), 10)}, nil, nil, nil).Read()
@@ -88,8 +87,8 @@ func lookUp(ctx context.Context, pg *pgconn.PgConn, oid uint32) (base, element u
 	return numbers[0], numbers[1], nil
 }
 
-// filled has PostgreSQL read a statement and say what its places are, and makes
-// the values texts for them; nil is NULL. The statement has no name.
+// filled makes PostgreSQL parse a statement and describe its parameters, and converts the values to
+// texts for them; nil is NULL. The statement has no name.
 func filled(ctx context.Context, pg *pgconn.PgConn, known *pgtype.Map, s sqltext.Statement, args []any) ([][]byte, error) {
 	d, err := pg.Prepare(ctx, "", s.Text, nil)
 	if err != nil {
@@ -118,9 +117,8 @@ func filled(ctx context.Context, pg *pgconn.PgConn, known *pgtype.Map, s sqltext
 	return values, err
 }
 
-// text is a value that PostgreSQL reads there in one way only. What would not
-// arrive as it is given is refused. A type that was declared comes first: it
-// may be narrower.
+// text returns a value in a form that PostgreSQL reads in only one way. It refuses a value that
+// would not arrive unchanged. A declared type is checked first: it may be narrower.
 func (s spot) text(declared sqltext.Type, v jsontext.Value) (string, error) {
 	if declared.Name != "" {
 		value, err := valueOf(declared, v)
@@ -165,7 +163,7 @@ func (s spot) text(declared sqltext.Type, v jsontext.Value) (string, error) {
 	return fmt.Sprint(value), nil
 }
 
-// list is a list in PostgreSQL's form; a list of lists has more dimensions.
+// list returns a list in PostgreSQL's form. A list of lists has more dimensions.
 func (s spot) list(v jsontext.Value) (string, error) {
 	if v.Kind() != '[' {
 		return "", unfit(sqltext.Type{Name: "a list"}, v)

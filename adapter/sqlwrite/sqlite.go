@@ -19,13 +19,13 @@ import (
 
 func sqliteDialect() dialect {
 	return dialect{
-		begin:  "begin immediate", // a later lock could not be waited for
+		begin:  "begin immediate", // SQLite cannot wait for a lock that is taken later
 		atomic: true, local: true,
 		open: openSQLite, run: run, judge: judgeSQLite, declared: true, bind: bindSQLite,
 	}
 }
 
-// opener makes connections from a driver's own string.
+// opener makes connections from a driver's connection string.
 type opener struct {
 	name string
 	of   driver.Driver
@@ -34,22 +34,21 @@ type opener struct {
 func (o opener) Connect(context.Context) (driver.Conn, error) { return o.of.Open(o.name) }
 func (o opener) Driver() driver.Driver                        { return o.of }
 
-// openSQLite never makes a file: a wrong path would swallow all messages.
+// openSQLite never creates a file: a wrong path would swallow all messages.
 func openSQLite(dsn string, t *target) (driver.Connector, error) {
 	if !filepath.IsAbs(dsn) || strings.ContainsAny(dsn, "\r\n\x00") {
 		return nil, errors.New("must be the absolute path of a SQLite file, and nothing else")
 	}
 	t.address = dsn
 	path := filepath.ToSlash(dsn)
-	if !strings.HasPrefix(path, "/") { // a drive's letter
+	if !strings.HasPrefix(path, "/") { // a drive letter
 		path = "/" + path
 	}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=rw&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"}
 	return opener{u.String(), &sqlite.Driver{}}, nil
 }
 
-// bindSQLite hands over decimals as the numbers that SQLite has: their digits
-// are few enough to be kept.
+// bindSQLite passes decimals as SQLite's numbers. Their digits are few enough to be kept.
 func bindSQLite(s sqltext.Statement, values []jsontext.Value) ([]any, *holdfast.Failure) {
 	args, f := bindSigned(s, values)
 	for i, v := range args {

@@ -35,11 +35,11 @@ func openSQLServer(dsn string, t *target) (driver.Connector, error) {
 	} else if err == nil {
 		return nil, errors.New("names no host, or no database: " + fix)
 	}
-	return nil, errors.New("cannot be read: " + fix) // the driver's text may hold a part of the password
+	return nil, errors.New("cannot be read: " + fix) // the driver's text may quote a part of the password
 }
 
-// hostDialer is told names, not addresses, since the driver itself would ask
-// for them without a bound.
+// hostDialer receives names instead of addresses. Otherwise the driver would resolve them itself, without a time
+// limit.
 type hostDialer string
 
 // DialContext implements mssql.Dialer.
@@ -55,7 +55,7 @@ func judgeSQLServer(err error) (verdict, bool) {
 	if !ok {
 		return verdict{}, false
 	}
-	// The last of several says most often only that the statement has ended.
+	// The last of several errors mostly says only that the statement has ended.
 	for _, one := range e.All {
 		if one.Class > 10 {
 			e = one
@@ -65,14 +65,15 @@ func judgeSQLServer(err error) (verdict, bool) {
 	v := verdict{number: strconv.Itoa(int(e.Number)), text: e.Message}
 	v.outcome, v.code = classOfSQLServer(e.Number, e.Class)
 	v.gone = v.code == codeGone
-	// It reads a statement only as it runs it; a name that is missing in a trigger or procedure comes with that one's.
+	// SQL Server reads a statement only as it runs it. A name that is missing in a trigger or procedure comes with the
+	// name of that one.
 	v.own = (e.Number == 207 || e.Number == 208 || e.Number == 2812) && e.ProcName == ""
 	v.unsure = e.Class >= 20 // it ends the connection
 	return v, true
 }
 
-// classOfSQLServer goes by number, and else by severity: 11 to 16 can be
-// corrected by who wrote the statement, 17 and more are the server's trouble.
+// classOfSQLServer classifies by number, or else by severity. The writer of the statement can correct 11 to 16. 17 and
+// above are faults of the server.
 func classOfSQLServer(number int32, severity uint8) (holdfast.Outcome, string) {
 	switch number {
 	case 2601, 2627:

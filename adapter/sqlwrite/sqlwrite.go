@@ -12,21 +12,20 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
-// Writer writes to one database. Its zero value is not usable; New makes one.
-// It may be used concurrently.
+// Writer writes to one database. Use New; the zero value is not usable. A Writer may be used
+// concurrently.
 type Writer struct {
 	conf       Config
 	dialect    dialect
 	target     target
 	statements map[string]sqltext.Statement
 	db         *sql.DB
-	idle       int // the most connections that are kept
+	idle       int // most idle connections
 }
 
 var _ holdfast.Deliverer = (*Writer)(nil)
 
-// New returns a Writer, and connects to nothing yet. Its error holds a
-// FieldError for each fault.
+// New returns a Writer. It does not connect. Its error holds a *holdfast.FieldError for each fault.
 func New(c Config) (*Writer, error) {
 	statements, err := c.check()
 	if err != nil {
@@ -46,8 +45,8 @@ func New(c Config) (*Writer, error) {
 	w.db.SetMaxOpenConns(c.Connections)
 	w.idle = c.Connections
 	if w.dialect.local {
-		// One writes at a time anyway; and a connection that is kept would go on
-		// writing into a file that has been replaced or removed.
+		// SQLite allows one writer anyway. A kept connection would go on writing to a file that has
+		// been replaced or removed.
 		w.db.SetMaxOpenConns(1)
 		w.idle = 0
 	}
@@ -57,13 +56,13 @@ func New(c Config) (*Writer, error) {
 	return w, nil
 }
 
-// Close ends the connections that are idle, and others when they are free.
+// Close closes the idle connections, and the others when they become idle.
 func (w *Writer) Close() { _ = w.db.Close() }
 
-// Address is the host and database, or the file, without a secret.
+// Address returns the host and database, or the file, without secrets.
 func (w *Writer) Address() string { return w.target.address }
 
-// Ping connects, and writes nothing. Its error is a Failure.
+// Ping connects and writes nothing. Its error is a *holdfast.Failure.
 func (w *Writer) Ping(ctx context.Context) error {
 	conn, f := w.begin(ctx)
 	if f != nil {
@@ -77,8 +76,8 @@ func (w *Writer) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Deliver writes one message, in one transaction. The response is
-// {"rowsAffected": n}: how many rows the database says it has changed.
+// Deliver writes one message in one transaction. The response is {"rowsAffected": n}, the number of
+// changed rows as the database reports it.
 func (w *Writer) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 	_, named := w.statements[m.Endpoint]
 	s, from, f := w.statement(&m)
@@ -106,7 +105,7 @@ func (w *Writer) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rece
 	return holdfast.Receipt{}, f
 }
 
-// statement is the one that a message wants, and where its parameters are.
+// statement returns the statement for a message, and the object with its parameters.
 func (w *Writer) statement(m *holdfast.Message) (s sqltext.Statement, from object, f *holdfast.Failure) {
 	s, named := w.statements[m.Endpoint]
 	if !named && !w.conf.Raw {
@@ -122,7 +121,7 @@ func (w *Writer) statement(m *holdfast.Message) (s sqltext.Statement, from objec
 	return w.raw(m.Endpoint, from)
 }
 
-// raw is the statement that a payload brings.
+// raw returns the statement in a payload.
 func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from object, f *holdfast.Failure) {
 	for name := range payload {
 		if name != "sql" && name != "params" && name != "types" {
@@ -151,7 +150,7 @@ func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from
 	return s, from, nil
 }
 
-// typesOf are the types that a payload gives the parameters of its SQL.
+// typesOf returns the types that a payload gives to the parameters of its SQL.
 func (w *Writer) typesOf(payload object) (map[string]sqltext.Type, error) {
 	types := map[string]sqltext.Type{}
 	given, ok := payload["types"]
@@ -174,16 +173,16 @@ func (w *Writer) typesOf(payload object) (map[string]sqltext.Type, error) {
 	return types, nil
 }
 
-// attempt is a write that has ended badly: how far it had come, and why.
+// attempt is a failed write: how far it came, and why it failed.
 type attempt struct {
 	statement sqltext.Statement
-	named     bool // it is one of the configuration
+	named     bool // the statement is one of the configuration
 	at        stage
 	err       error
 }
 
-// write runs a statement in a transaction of its own. It is made by text, not
-// by sql.Tx: of the drivers, not all obey a context at a commit.
+// write runs a statement in its own transaction. It begins and commits by SQL text instead of
+// sql.Tx, because some drivers ignore the context at a commit.
 func (w *Writer) write(ctx context.Context, s sqltext.Statement, args []any, named bool) (rows int64, f *holdfast.Failure) {
 	conn, f := w.begin(ctx)
 	if f != nil {
@@ -191,7 +190,7 @@ func (w *Writer) write(ctx context.Context, s sqltext.Statement, args []any, nam
 	}
 	rows, at, err := w.dialect.run(ctx, conn, s, args)
 	if err == nil {
-		err = ctx.Err() // past it no commit is begun, so that nobody has to wonder
+		err = ctx.Err() // after its end no commit is begun, so that its outcome is certain
 	}
 	if err == nil {
 		at = committing
@@ -208,8 +207,8 @@ func (w *Writer) write(ctx context.Context, s sqltext.Statement, args []any, nam
 	return rows, nil
 }
 
-// run has the database read a statement first, without values: what it says
-// then is about no message.
+// run first makes the database parse a statement without values. An error at that point is not
+// about the message.
 func run(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
 	prepared, err := conn.PrepareContext(ctx, s.Text)
 	if err != nil {
@@ -223,9 +222,9 @@ func run(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (
 	return rows, writing, err
 }
 
-// begin returns a connection with a transaction. One that does not take it is
-// closed, with all that are idle: they may have died meanwhile, or lead to a
-// server that takes no writes any more. Then a new one has the word.
+// begin returns a connection with a transaction. A connection that cannot begin one is closed
+// together with all idle ones: they may have died, or lead to a server that accepts no writes any
+// more. Then a new connection decides.
 func (w *Writer) begin(ctx context.Context) (*sql.Conn, *holdfast.Failure) {
 	for again := false; ; again = true {
 		conn, err := w.db.Conn(ctx)
@@ -244,6 +243,6 @@ func (w *Writer) begin(ctx context.Context) (*sql.Conn, *holdfast.Failure) {
 }
 
 func discard(conn *sql.Conn) {
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // which has database/sql close it
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // makes database/sql close it
 	_ = conn.Close()
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
-// valueOf is a value of a payload as a parameter of a type: nil, a bool, an
-// int64, a uint64, a float64, a string or bytes, each exactly what was given.
-// What cannot be is refused; the error goes on after the parameter's name.
+// valueOf converts a value of a payload to a parameter type: nil, a bool, an int64, a uint64, a
+// float64, a string or bytes, always without change. It refuses a value that cannot be converted.
+// Its error continues a sentence that begins with the parameter's name.
 func valueOf(t sqltext.Type, v jsontext.Value) (any, error) {
 	if v.Kind() == 'n' {
 		return nil, nil
@@ -55,7 +55,7 @@ func valueOf(t sqltext.Type, v jsontext.Value) (any, error) {
 	return timeOf(t, s)
 }
 
-// unfit says what a value is, and not what it holds.
+// unfit names the type of a value without its content.
 func unfit(t sqltext.Type, v jsontext.Value) error {
 	what := map[jsontext.Kind]string{'t': "true", 'f': "false", '"': "a string", '0': "a number", '{': "an object", '[': "a list"}[v.Kind()]
 	return fmt.Errorf("is %s, and its parameter takes %s", what, t)
@@ -69,8 +69,8 @@ func stringOf(t sqltext.Type, v jsontext.Value) (string, error) {
 	return string(text), err
 }
 
-// numeric is a number, also one in a string: some programs write all numbers
-// so that a double would change.
+// numeric reads a number. It may be in a string: some programs write numbers so if a double would
+// change them.
 func numeric(t sqltext.Type, v jsontext.Value) (any, error) {
 	text := string(v)
 	if v.Kind() == '"' {
@@ -113,16 +113,16 @@ func numeric(t sqltext.Type, v jsontext.Value) (any, error) {
 	return f, nil
 }
 
-// What of ISO 8601 is taken: dates and times to the second at least, which
-// nobody reads in two ways.
+// The accepted forms of ISO 8601: dates, and times with at least seconds. They can be read in only
+// one way.
 var (
 	dateForm   = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 	timeForm   = regexp.MustCompile(`^\d{2}:\d{2}:\d{2}(?:\.(\d+))?$`)
 	momentForm = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(?:\.(\d+))?(Z|[+-]\d{2}:\d{2})?$`)
 )
 
-// timeOf is a date or time in the form that each database reads; one with a
-// zone is told in UTC, as the sessions are.
+// timeOf returns a date or time in a form that each database reads. One with a zone is converted to
+// UTC, the zone of the sessions.
 func timeOf(t sqltext.Type, s string) (string, error) {
 	switch t.Name {
 	case sqltext.Date:
@@ -146,7 +146,7 @@ func timeOf(t sqltext.Type, s string) (string, error) {
 	}
 	zone := parts[4]
 	if zone == "" {
-		zone = "Z" // as it stands
+		zone = "Z" // unchanged
 	}
 	at, err := time.Parse("2006-01-02 15:04:05Z07:00", parts[1]+" "+parts[2]+zone)
 	if at = at.UTC(); err != nil || at.Year() < 1 || at.Year() > 9999 {
@@ -159,7 +159,7 @@ func timeOf(t sqltext.Type, s string) (string, error) {
 	return text, fits(t, parts[3])
 }
 
-// fits refuses digits of a second that would be rounded.
+// fits refuses fractions of a second that would be rounded.
 func fits(t sqltext.Type, fraction string) error {
 	if len(strings.TrimRight(fraction, "0")) > t.Scale {
 		return fmt.Errorf("has more digits of a second than %s holds", t)
@@ -167,14 +167,14 @@ func fits(t sqltext.Type, fraction string) error {
 	return nil
 }
 
-// hasZone says whether a time tells its zone.
+// hasZone reports whether a time has a zone.
 func hasZone(v jsontext.Value) bool {
 	s, err := stringOf(sqltext.Type{}, v)
 	parts := momentForm.FindStringSubmatch(s)
 	return err == nil && parts != nil && parts[4] != ""
 }
 
-// listOf are the elements of a list.
+// listOf returns the elements of a list.
 func listOf(v jsontext.Value) ([]jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(v))
 	if _, err := d.ReadToken(); err != nil {

@@ -295,7 +295,7 @@ func (c *Channels) Fares(name string, s holdfast.LaneStatus) {
 func (c *Channels) Check(channel notify.Channel) error {
 	var faults []error
 	if channel.Kind != "email" && channel.Kind != "ntfy" {
-		faults = append(faults, &holdfast.FieldError{Field: "kind", Value: channel.Kind, Problem: "is no kind of channel; there are email, ntfy"})
+		faults = append(faults, &holdfast.FieldError{Field: "kind", Value: channel.Kind, Problem: "is not a kind of channel; the kinds are email, ntfy"})
 	}
 	if !strings.Contains(string(channel.Settings), `"host":"`) {
 		faults = append(faults, &holdfast.FieldError{Field: "settings.host", Problem: "is missing"})

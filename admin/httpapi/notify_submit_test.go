@@ -102,7 +102,7 @@ func TestANotificationIsRefused(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"subject":"s"}`:              "422 list",
 		`{"list":"a b","subject":"s"}`: "422 letters",
-		`{"list":"l"}`:                 "422 say something",
+		`{"list":"l"}`:                 "422 at least one must be set",
 
 		`{"list":"l","subject":"s","source":"elsewhere"}`:  "422 is not a field",
 		`{"list":"l","subject":"s","id":"a b"}`:            "422 id",

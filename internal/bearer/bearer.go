@@ -1,7 +1,6 @@
-// Package bearer makes and checks secrets that are shown once and kept as
-// hashes: API tokens, enrolment tokens, credentials of sites. Whoever has the
-// text has the right, so it has 256 random bits and is never stored in a store
-// of ours.
+// Package bearer makes and checks secrets that are shown once and kept as hashes: API tokens,
+// enrolment tokens, credentials of sites. Possession of the text grants the right, so it has 256
+// random bits and is never kept in a store.
 package bearer
 
 import (
@@ -13,9 +12,9 @@ import (
 	"strings"
 )
 
-// A secret is its prefix, 256 random bits in 43 letters and digits, and 6 more
-// that check them: a mistyped one is refused without a look at the store, and a
-// scanner of source code can tell a real one.
+// A secret is its prefix, 256 random bits in 43 letters and digits, and 6 more as a checksum. So a
+// mistyped secret is refused without a query, and a scanner of source code can recognize a real
+// one.
 const (
 	randomLen = 43
 	checkLen  = 6
@@ -24,7 +23,7 @@ const (
 // New makes a secret with this prefix.
 func New(prefix string) string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program first
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
 	text := base62(new(big.Int).SetBytes(b[:]), randomLen)
 	return prefix + text + checksum(text)
 }
@@ -38,16 +37,16 @@ func base62(n *big.Int, width int) string {
 	return strings.Repeat("0", width-len(s)) + s
 }
 
-// WellFormed says whether New can have made this secret.
+// WellFormed reports whether New can have made this secret.
 func WellFormed(prefix, secret string) bool {
 	text, ok := strings.CutPrefix(secret, prefix)
 	return ok && len(text) == randomLen+checkLen && checksum(text[:randomLen]) == text[randomLen:]
 }
 
-// Hash is what a store keeps.
+// Hash returns the hash that a store keeps.
 func Hash(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
-// Of returns the secret that a request brings, or nothing.
+// Of returns the secret in a request, or an empty string.
 func Of(r *http.Request) string {
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

@@ -1,18 +1,17 @@
-// Package belief decides whether time that a clock claims has passed counts
-// towards an end: an expiry, a deletion, the end of a token.
+// Package belief decides whether time that a clock claims has passed counts towards an end: an
+// expiry, a deletion, or the end of a token.
 //
-// A store has a scale of instants, in microseconds, which never runs back.
-// While a process lives, the scale follows the monotonic clock: that time was
-// seen to pass. At a start it leaps over the time that nobody saw. A stop of two
-// days and a clock that is two days wrong look alike there, so that the leap is
-// doubted: until it is believed or denied, ages leave it out, and what would have
-// ended because of it is Held. What waits for its turn is not asked about here: it
-// follows the scale, and is delivered as usual after a stop.
+// A store has a scale of instants, in microseconds, that never runs backwards. While a process
+// lives, the scale follows the monotonic clock: that time was seen to pass. At a start the scale
+// leaps over the time that no process saw. There a stop of two days looks like a clock that is two
+// days wrong, so the leap is doubted. Until it is believed or denied, ages leave it out, and an end
+// that only the leap would cause is Held. Messages that wait for their turn do not depend on this
+// package: they follow the scale, and are delivered as usual after a stop.
 //
-// A doubt ends when others confirm the clock, when the clock is put back (then so
-// much of the leap never was), or when it has stood for the hold, in which people
-// can see it. A leap that never was stays known: instants from before it are older
-// by their numbers than they are.
+// A doubt ends in one of three ways: others confirm the clock, the clock is put back (then that
+// part of the leap never was), or the doubt has stood for the hold, in which people can notice it.
+// A leap that never was stays recorded: the numbers of instants before it make them look older than
+// they are.
 package belief
 
 import (
@@ -22,23 +21,23 @@ import (
 	"sync"
 )
 
-// DefaultHold is how long a leap is doubted at most, in microseconds: a day.
+// DefaultHold is how long a leap is doubted at most: a day, in microseconds.
 const DefaultHold = 24 * 60 * 60 * second
 
 const (
 	second = 1_000_000
-	// tiny is what a restart takes: it is believed.
+	// tiny is how long a restart takes; such a leap is believed.
 	tiny = second
-	// mostLeaps bounds the list; those that lie closest become one.
+	// mostLeaps limits the list; the leaps that lie closest are merged.
 	mostLeaps = 16
 )
 
-// Leap is time that a scale counted and nobody saw pass.
+// Leap is time that a scale counted and no process saw pass.
 type Leap struct {
-	At    int64 `json:"at"`    // the instant that the scale arrived at
-	Doubt int64 `json:"doubt"` // of it so much may be true
-	False int64 `json:"false"` // so much never was
-	Since int64 `json:"since"` // the instant that it is doubted from
+	At    int64 `json:"at"`    // the instant after the leap
+	Doubt int64 `json:"doubt"` // the part that may be true
+	False int64 `json:"false"` // the part that never was
+	Since int64 `json:"since"` // the instant from which it is doubted
 }
 
 func (l *Leap) size() int64 { return l.Doubt + l.False }
@@ -53,7 +52,7 @@ type Guard struct {
 	verdicts uint64
 }
 
-// New makes a guard that doubts for hold at most; zero: DefaultHold.
+// New makes a guard that doubts a leap for at most hold; zero: DefaultHold.
 func New(hold int64) *Guard {
 	if hold <= 0 {
 		hold = DefaultHold
@@ -61,20 +60,19 @@ func New(hold int64) *Guard {
 	return &Guard{hold: hold}
 }
 
-// Verdict says how an end stands.
+// Verdict says whether an end has come.
 type Verdict int
 
-// The verdicts. Held: over if the clock is right, not over by the time that was
-// seen to pass.
+// The verdicts. Held: over if the clock is right, but not by the time that was seen to pass.
 const (
 	Lives Verdict = iota
 	Held
 	Over
 )
 
-// Leap notes that the scale has leapt by size, to the instant at. What somebody
-// saw not to pass, as the owner of a file of which another process says what
-// time it is, is denied at once.
+// Leap records that the scale has leapt by size, to the instant at. denied means that somebody saw
+// that the time did not pass, such as the owner of a file whose time another process gives. The
+// leap is then denied at once.
 func (g *Guard) Leap(at, size int64, denied bool) {
 	if size < tiny {
 		return
@@ -88,8 +86,8 @@ func (g *Guard) Leap(at, size int64, denied bool) {
 	g.add(l)
 }
 
-// Add notes leaps of another scale, as their distances from an instant which is base
-// here. One that is known is not noted twice.
+// Add records leaps of another scale, given as distances from an instant that is base on this
+// scale. A known leap is not recorded twice.
 func (g *Guard) Add(base int64, leaps ...Leap) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,8 +99,8 @@ func (g *Guard) Add(base int64, leaps ...Leap) {
 	}
 }
 
-// add is called with the lock held. To lead two leaps into the later one makes
-// what lies between them younger, never older.
+// add is called with the lock held. It merges two leaps into the later one: that makes what lies
+// between them younger, never older.
 func (g *Guard) add(l Leap) {
 	g.news++
 	g.verdicts++
@@ -122,8 +120,8 @@ func (g *Guard) add(l Leap) {
 	g.leaps = slices.Delete(g.leaps, closest-1, closest)
 }
 
-// Deny takes so much of what is doubted for time that never was, the latest
-// first, and returns how much that was.
+// Deny marks up to amount of the doubted time as time that never was, the latest first. It returns
+// how much that was.
 func (g *Guard) Deny(amount int64) (denied int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,14 +137,14 @@ func (g *Guard) Deny(amount int64) (denied int64) {
 	return denied
 }
 
-// Confirm believes whatever is doubted.
+// Confirm believes everything that is doubted.
 func (g *Guard) Confirm() (believed int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.believe(func(*Leap) bool { return true })
 }
 
-// Contradict begins the hold anew: somebody has said that the clock is wrong.
+// Contradict restarts the hold, because somebody has said that the clock is wrong.
 func (g *Guard) Contradict(now int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -158,7 +156,7 @@ func (g *Guard) Contradict(now int64) {
 	}
 }
 
-// Settle believes what has been doubted for the hold, as time is seen to pass.
+// Settle believes what has been doubted for the whole hold, in time that was seen to pass.
 func (g *Guard) Settle(now int64) (believed int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -166,7 +164,7 @@ func (g *Guard) Settle(now int64) (believed int64) {
 }
 
 func (g *Guard) believe(which func(l *Leap) bool) (believed int64) {
-	over := make([]bool, len(g.leaps)) // judged before any is believed
+	over := make([]bool, len(g.leaps)) // decided before any is believed
 	for i := range g.leaps {
 		over[i] = g.leaps[i].Doubt > 0 && which(&g.leaps[i])
 	}
@@ -184,7 +182,7 @@ func (g *Guard) believe(which func(l *Leap) bool) (believed int64) {
 	return believed
 }
 
-// Doubt is how much is doubted, and for how long at most from now on.
+// Doubt returns how much is doubted, and for how long at most from now.
 func (g *Guard) Doubt(now int64) (doubt, left int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -197,7 +195,7 @@ func (g *Guard) Doubt(now int64) (doubt, left int64) {
 	return doubt, left
 }
 
-// Judge says how the end at an instant stands that was set lasts before it.
+// Judge returns the verdict about an end at instant end, which was set lasts before it.
 func (g *Guard) Judge(now, end, lasts int64) Verdict {
 	if now < end {
 		return Lives
@@ -213,21 +211,21 @@ func (g *Guard) Judge(now, end, lasts int64) Verdict {
 	return Lives
 }
 
-// End is the instant at which an end comes for certain that was set lasts before.
+// End returns the instant at which such an end comes for certain.
 func (g *Guard) End(end, lasts int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return end + g.late(end-lasts, (*Leap).size)
 }
 
-// EndByClock is the instant at which it comes if the clock is right.
+// EndByClock returns the instant at which such an end comes if the clock is right.
 func (g *Guard) EndByClock(end, lasts int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return end + g.late(end-lasts, func(l *Leap) int64 { return l.False })
 }
 
-// Age is how much of the time since an instant was seen to pass.
+// Age returns how much of the time since an instant was seen to pass.
 func (g *Guard) Age(now, at int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -236,22 +234,22 @@ func (g *Guard) Age(now, at int64) int64 {
 
 func (g *Guard) age(now, at int64) int64 { return max(now-at-g.late(at, (*Leap).size), 0) }
 
-// Claimed is the age by the clock: with what is doubted, without what never was.
+// Claimed returns the age by the clock: with doubted time, without time that never was.
 func (g *Guard) Claimed(now, at int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return now - at - g.late(at, func(l *Leap) int64 { return l.False })
 }
 
-// Shift is by how much an instant is later than its number says: what never was
-// and the scale has counted since.
+// Shift returns how much later an instant is than its number says: the time that the scale has
+// counted since and that never was.
 func (g *Guard) Shift(at int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.late(at, func(l *Leap) int64 { return l.False })
 }
 
-// Before is the latest instant whose age has reached keep: all up to it may go.
+// Before returns the latest instant whose age has reached keep: everything up to it may be deleted.
 func (g *Guard) Before(now, keep int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -267,8 +265,8 @@ func (g *Guard) Before(now, keep int64) int64 {
 	return at
 }
 
-// late is how much later an end comes that was set at an instant: what the scale
-// has leapt since. An instant within a leap is taken for one from before it.
+// late returns how much later an end comes that was set at an instant, because of leaps since. An
+// instant within a leap counts as before it.
 func (g *Guard) late(set int64, size func(l *Leap) int64) (sum int64) {
 	for i := range g.leaps {
 		l := &g.leaps[i]
@@ -278,29 +276,29 @@ func (g *Guard) late(set int64, size func(l *Leap) int64) (sum int64) {
 	return sum
 }
 
-// News grows with each change, so that a keeper knows when to write it down.
+// News grows with each change, so that a keeper knows when to save.
 func (g *Guard) News() uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.news
 }
 
-// Verdicts grows with each change after which an end may stand otherwise than by time
-// alone. That the hold begins anew is none.
+// Verdicts grows with each change that may alter a verdict other than by the passing of time. A
+// restarted hold is no such change.
 func (g *Guard) Verdicts() uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.verdicts
 }
 
-// Leaps are those that it knows, by At.
+// Leaps returns the known leaps, by At.
 func (g *Guard) Leaps() []Leap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.leaps)
 }
 
-// From are the leaps as their distances from an instant: for Add.
+// From returns the leaps as distances from an instant, for Add.
 func (g *Guard) From(base int64) []Leap {
 	leaps := g.Leaps()
 	for i := range leaps {
@@ -309,15 +307,15 @@ func (g *Guard) From(base int64) []Leap {
 	return leaps
 }
 
-// Text is what Load reads.
+// Text returns the leaps in the form that Load reads.
 func (g *Guard) Text() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	text, _ := json.Marshal(g.leaps) // numbers only
+	text, _ := json.Marshal(g.leaps) // cannot fail: numbers only
 	return string(text)
 }
 
-// Load makes the leaps those that a text holds; the empty text holds none.
+// Load replaces the leaps by those in a text. The empty text has none.
 func (g *Guard) Load(text string) error {
 	var leaps []Leap
 	var err error

@@ -1,5 +1,5 @@
-// Package brief bounds what is shown of a list that nobody bounds: in a log
-// line, a problem or a health report.
+// Package brief limits what is shown of an unbounded list, in a log line, a problem or a health
+// report.
 package brief
 
 import (
@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Names is how many names a line has: enough to recognise what they are.
+// Names is how many names a line shows: enough to recognize them.
 const Names = 10
 
-// List joins the first few and tells how many more there are.
+// List joins the first few names and says how many more there are.
 func List(names []string) string { return Join(names, ", ", Names) }
 
-// Join is List with another separator and another bound.
+// Join is List with another separator and another limit.
 func Join(list []string, separator string, most int) string {
 	if len(list) <= most {
 		return strings.Join(list, separator)
@@ -21,7 +21,7 @@ func Join(list []string, separator string, most int) string {
 	return fmt.Sprintf("%s%sand %d more", strings.Join(list[:most], separator), separator, len(list)-most)
 }
 
-// Count is a number with what it counts: "1 message", "2 messages".
+// Count returns a number with its noun: "1 message", "2 messages".
 func Count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -29,7 +29,7 @@ func Count[N int | int64](n N, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// AnyOf names what one of is needed: "parked, expired or discarded".
+// AnyOf lists alternatives: "parked, expired or discarded".
 func AnyOf[T any](list []T) string {
 	names := make([]string, len(list))
 	for i, s := range list {

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// Files are where a certificate and its key stand.
+// Files has the paths of a certificate and its key.
 type Files struct {
 	Cert, Key string
 	PEM       []byte // the certificate, which is its own authority
 }
 
-// New writes a certificate for 127.0.0.1, and for names, that ends after a while.
+// New writes a certificate for 127.0.0.1 and for names. It is valid for the given time.
 func New(t testing.TB, good time.Duration, names ...string) Files {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,6 +1,6 @@
-// Package cursor writes and reads the places at which a page of a list ends.
-// A text that no page gave is refused: taken for a place, it would show a page
-// again, or leave rows out. Both stores use it, and no caller.
+// Package cursor writes and reads cursors, the places at which a page of a list ends. It refuses a
+// text that no page returned: taken for a cursor, it could repeat a page or skip rows. Only the two
+// stores use it.
 package cursor
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// base has digits and small letters, checkDigits of which stand at the end.
+// base has digits and lower-case letters. A cursor ends with checkDigits of them as a checksum.
 const (
 	base        = 36
 	checkDigits = 3
 )
 
-// Format writes the place before the row seq; empty for 0, the end of a list.
+// Format returns the cursor before the row seq. For 0, the end of a list, it is empty.
 func Format(seq int64) string {
 	if seq <= 0 {
 		return ""
@@ -26,7 +26,7 @@ func Format(seq int64) string {
 	return FormatPlace(seq)
 }
 
-// FormatPlace writes a place that takes several numbers, none of them negative.
+// FormatPlace returns a cursor of several numbers, none of them negative.
 func FormatPlace(place ...int64) string {
 	numbers := make([]string, len(place))
 	for i, n := range place {
@@ -36,8 +36,7 @@ func FormatPlace(place ...int64) string {
 	return text + check(text)
 }
 
-// Parse reads what Format wrote. The error wraps ErrInvalid and names the
-// field, after.
+// Parse reads a cursor of Format. The error wraps ErrInvalid and names the field "after".
 func Parse(after string) (seq int64, err error) {
 	place, err := ParsePlace(after, 1)
 	if err == nil && place[0] == 0 {
@@ -49,7 +48,7 @@ func Parse(after string) (seq int64, err error) {
 	return place[0], nil
 }
 
-// ParsePlace reads what FormatPlace wrote of so many numbers.
+// ParsePlace reads a cursor of FormatPlace with the given count of numbers.
 func ParsePlace(after string, numbers int) ([]int64, error) {
 	texts := strings.Split(after[:max(len(after)-checkDigits, 0)], ".")
 	place := make([]int64, len(texts))

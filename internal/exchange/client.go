@@ -21,42 +21,40 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// maxHeader is how many bytes an answer may have before its body.
+// maxHeader is the most bytes that an answer may have before its body.
 const maxHeader = 64 << 10
 
-// Settings say how a Client connects. The zero value works, and keeps no
-// connection.
+// Settings configure a Client. The zero value is ready to use, and keeps no idle connections.
 type Settings struct {
-	// Dial opens connections in another way; nil: by TCP.
+	// Dial opens connections. Nil: TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Guard is asked about each address, after names were looked up and before a
-	// connection to it begins, where Dial is nil. Its error refuses the address;
-	// a holdfast.Failure in it is that of the exchange.
+	// Guard is called for each address, after names were looked up and before the connection
+	// begins, if Dial is nil. An error refuses the address. If it wraps a holdfast.Failure, the
+	// exchange fails with that.
 	Guard   func(netip.AddrPort) error
 	TLS     *tls.Config   // nil: TLS 1.2 and later, the system's roots
-	Connect time.Duration // bound of a connection, and again of its TLS handshake; zero: 10 s
-	Idle    int           // connections to one host that are kept for the next requests
-	IdleFor time.Duration // how long; zero: 90 s
-	Proxies bool          // use those that the environment names
+	Connect time.Duration // limits the connection, and then its TLS handshake; zero: 10 s
+	Idle    int           // idle connections per host that are kept
+	IdleFor time.Duration // how long they are kept; zero: 90 s
+	Proxies bool          // use the proxies of the environment
 }
 
-// Client makes exchanges. It speaks HTTP/1.1 only, where each connection has one
-// request at a time: so it can be told whether a byte of a request has left. It
-// follows no redirect, keeps no cookie, and takes a body as it comes, whatever
-// its encoding. It may be used concurrently.
+// Client makes exchanges. It speaks only HTTP/1.1, where a connection carries one request at a
+// time: so it knows whether a byte of a request has been sent. It follows no redirects, keeps no
+// cookies, and does not decode bodies. It may be used concurrently.
 type Client struct {
 	idleMost int
 	idleFor  time.Duration
-	conns    *http.Transport // makes connections, and no requests
+	conns    *http.Transport // opens connections, sends no requests
 
 	mu   sync.Mutex
-	idle map[place][]*conn // the last one was used last
+	idle map[place][]*conn // most recently used last
 }
 
-// place is where a connection leads.
+// place is the address to which a connection leads.
 type place struct{ scheme, address string }
 
-// NewClient returns a Client; it connects to nothing.
+// NewClient returns a Client. It does not connect.
 func NewClient(s Settings) *Client {
 	connect := cmp.Or(s.Connect, 10*time.Second)
 	t := &http.Transport{
@@ -66,7 +64,7 @@ func NewClient(s Settings) *Client {
 	t.Protocols.SetHTTP1(true)
 	if s.TLS != nil {
 		t.TLSClientConfig = s.TLS.Clone()
-		t.TLSClientConfig.NextProtos = nil // others than HTTP/1.1 are not spoken
+		t.TLSClientConfig.NextProtos = nil // only HTTP/1.1 is spoken
 	}
 	if t.DialContext == nil {
 		t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second, Control: control(s.Guard)}).DialContext
@@ -89,7 +87,7 @@ func NewClient(s Settings) *Client {
 	return &Client{idleMost: s.Idle, idleFor: cmp.Or(s.IdleFor, 90*time.Second), conns: t, idle: map[place][]*conn{}}
 }
 
-// control is a guard as a net.Dialer wants it.
+// control makes a guard fit net.Dialer.
 func control(guard func(netip.AddrPort) error) func(network, address string, _ syscall.RawConn) error {
 	if guard == nil {
 		return nil
@@ -103,7 +101,7 @@ func control(guard func(netip.AddrPort) error) func(network, address string, _ s
 	}
 }
 
-// Close closes connections that are idle. Exchanges under way go on.
+// Close closes idle connections. Exchanges under way go on.
 func (c *Client) Close() {
 	c.mu.Lock()
 	all := c.idle
@@ -116,9 +114,9 @@ func (c *Client) Close() {
 	}
 }
 
-// Do makes one request, which is the client's from then on, and returns its
-// answer, whose Body is to be closed. The failure's text is bounded, and without
-// what hide returns; nil hides nothing.
+// Do makes one request and returns its answer. The request belongs to the client from then on; the
+// caller closes the answer's Body. The failure's text is bounded and without the secrets of hide;
+// nil hides nothing.
 func (c *Client) Do(req *http.Request, hide func() *secrets.Set) (*http.Response, *holdfast.Failure) {
 	at, err := placeOf(req.URL)
 	if err != nil {
@@ -146,12 +144,12 @@ func (c *Client) Do(req *http.Request, hide func() *secrets.Set) (*http.Response
 		if !reused || left || !rewind(req) {
 			return nil, Unanswered(req.Context(), err, left, hide)
 		}
-		// It was closed while it was idle, and no byte of the request has left.
+		// The connection was closed while idle, and no byte of the request was sent.
 		k, reused = nil, false
 	}
 }
 
-// rewind makes a request of which nothing has left fit for another connection.
+// rewind prepares a request of which nothing was sent for another connection.
 func rewind(req *http.Request) bool {
 	if req.Context().Err() != nil {
 		return false
@@ -170,14 +168,14 @@ func rewind(req *http.Request) bool {
 // Unanswered is Failure with a text for people.
 func Unanswered(ctx context.Context, err error, left bool, hide func() *secrets.Set) *holdfast.Failure {
 	if refused, ok := errors.AsType[*holdfast.Failure](err); ok && !left {
-		return refused // by the guard
+		return refused // the guard has refused the address
 	}
 	f := Failure(ctx, err, left)
 	f.Err = fit(f.Err, hide)
 	return f
 }
 
-// placeOf reads where a URL leads.
+// placeOf returns the place of a URL.
 func placeOf(u *url.URL) (place, error) {
 	port := u.Port()
 	if port == "" {
@@ -188,12 +186,12 @@ func placeOf(u *url.URL) (place, error) {
 	}
 	host := u.Hostname()
 	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-		host = ascii // else it is an address, or the name server says what is wrong
+		host = ascii // otherwise it is an address, or the name server reports the fault
 	}
 	return place{u.Scheme, net.JoinHostPort(host, port)}, nil
 }
 
-// body tells when an answer has been read to its end, or is given up.
+// body notes when an answer has been read to its end, or is given up.
 type body struct {
 	io.ReadCloser
 	once sync.Once

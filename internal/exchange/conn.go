@@ -11,24 +11,23 @@ import (
 	"time"
 )
 
-// conn is a connection, with one request at a time.
+// conn is a connection that carries one request at a time.
 type conn struct {
 	*http.ClientConn
 	gate  *gate
 	at    place
-	timer *time.Timer // ends it when it was idle for too long
+	timer *time.Timer // closes it when it has been idle too long
 }
 
 // end closes the connection.
 func (k *conn) end() {
 	k.timer.Stop()
-	_ = k.Close() // whoever reads from it hears of it
+	_ = k.Close() // a reader gets an error
 }
 
-// calling is what a dialer and a proxy are to know of the exchange that they
-// are for.
+// calling returns what a dialer and a proxy need to know about their exchange.
 func calling(ctx context.Context) call {
-	c, _ := ctx.Value(callKey{}).(call) // connect has put it there
+	c, _ := ctx.Value(callKey{}).(call) // connect has set it
 	return c
 }
 
@@ -58,8 +57,7 @@ func (c *Client) connect(req *http.Request, at place) (*conn, error) {
 	return k, nil
 }
 
-// take returns a connection that was kept and is not known to be closed; nil:
-// there is none.
+// take returns an idle connection that is not known to be closed, or nil.
 func (c *Client) take(at place) *conn {
 	for {
 		c.mu.Lock()
@@ -79,8 +77,8 @@ func (c *Client) take(at place) *conn {
 	}
 }
 
-// put keeps a connection whose answer was read to its end. It makes room for it:
-// the one that was idle longest is the likeliest to be closed.
+// put keeps a connection whose answer was read to its end. If there is no room, it closes the one
+// that was idle longest, which the other side is most likely to have closed.
 func (c *Client) put(k *conn) {
 	if c.idleMost == 0 || k.Available() == 0 {
 		k.end()
@@ -102,8 +100,7 @@ func (c *Client) put(k *conn) {
 	}
 }
 
-// remove takes a connection out of those that are idle, and says whether it
-// was one of them.
+// remove takes a connection out of the idle ones. It reports whether it was there.
 func (c *Client) remove(k *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,13 +113,13 @@ func (c *Client) remove(k *conn) bool {
 	return true
 }
 
-// gate stands below TLS. It lets no byte of a request out on a connection that the
-// other side has closed while it was idle, and knows whether any has left.
+// gate sits below TLS. It sends no byte of a request on a connection that the other side has closed
+// while it was idle, and knows whether any byte was sent.
 type gate struct {
 	net.Conn
-	used  atomic.Bool // there were requests before this one
+	used  atomic.Bool // it has carried requests before this one
 	ended atomic.Bool // a read has failed
-	wrote atomic.Bool // of the request in hand; never false where one may have left
+	wrote atomic.Bool // for the current request: true if a byte may have been sent
 }
 
 // open begins a request.
@@ -131,7 +128,7 @@ func (g *gate) open(used bool) {
 	g.wrote.Store(false)
 }
 
-// errStale is what a request hears on a connection that is closed.
+// errStale is the error of a request on a closed connection.
 var errStale = errors.New("the connection was closed while it was idle")
 
 func (g *gate) Write(p []byte) (int, error) {

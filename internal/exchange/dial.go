@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TakesConnections opens one, and sends nothing: a request could have an effect.
+// TakesConnections opens a connection and sends nothing: a request could have an effect.
 func TakesConnections(ctx context.Context, address string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -18,8 +18,7 @@ func TakesConnections(ctx context.Context, address string, timeout time.Duration
 	return c.Close()
 }
 
-// Address is the host and the port of a URL. It leaves out what else that holds,
-// a password perhaps.
+// Address returns host and port of a URL. It leaves out the rest, which may contain a password.
 func Address(of string) string {
 	u, err := url.Parse(of)
 	if err != nil {

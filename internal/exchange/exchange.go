@@ -1,11 +1,11 @@
-// Package exchange is the one HTTP client of all that calls others, and says of
-// an exchange that ended without an answer what that means: what nobody can have
-// taken is told from what may have been taken, and what waiting cures from what
-// somebody must change (design: section 7). By type and code; texts are for people.
+// Package exchange is the one HTTP client of all outgoing calls. It classifies an exchange that
+// ended without an answer. It distinguishes what cannot have been accepted from what may have been,
+// and what time cures from what somebody must change (design: section 7). It classifies by type and
+// code; texts are for people.
 //
-// It promises that one Do is one request at the most, that the beginning of an
-// answer is bounded, as is what is told of it, and that a connection that the other
-// side closed while it was idle costs nothing but another connection.
+// It promises that one Do sends at most one request. The size of an answer's header is limited, and
+// so is the text of a failure. A connection that the other side closed while it was idle costs only
+// another connection.
 package exchange
 
 import (
@@ -23,23 +23,23 @@ import (
 
 // Codes of the failures.
 const (
-	Canceled    = "canceled"           // stopped by the caller
-	Timeout     = "timeout"            // no answer in time, after the request had left
-	Lost        = "connection_lost"    // the same, by a broken connection
-	Refused     = "connection_refused" // nobody listens
+	Canceled    = "canceled"           // the caller stopped the exchange
+	Timeout     = "timeout"            // no answer in time; the request had been sent
+	Lost        = "connection_lost"    // the connection broke; the request had been sent
+	Refused     = "connection_refused" // nothing listens
 	NoRoute     = "no_route"
 	ConnectTime = "connect_timeout"
 	Connect     = "connect_failed"
 	DNS         = "dns_failed"
 	NoHost      = "no_such_host"
-	Certificate = "tls_certificate"    // the other side's certificate is not good for its name
-	TLS         = "tls_failed"         // the two sides do not agree on TLS, or only one speaks it
+	Certificate = "tls_certificate"    // the other side's certificate is not valid for its name
+	TLS         = "tls_failed"         // no agreement on TLS, or only one side speaks it
 	ClientCert  = "tls_client_refused" // the other side refuses our certificate
-	Access      = "access_denied"      // a socket file that we may not open
+	Access      = "access_denied"      // no permission to open the socket file
 )
 
-// Failure classifies an exchange that ended without a response. left says that a
-// byte of the request may have left.
+// Failure classifies an exchange that ended without a response. left means that a byte of the
+// request may have been sent.
 func Failure(ctx context.Context, err error, left bool) *holdfast.Failure {
 	fail := func(o holdfast.Outcome, code string) *holdfast.Failure {
 		return &holdfast.Failure{Outcome: o, Code: code, Err: err}
@@ -48,7 +48,7 @@ func Failure(ctx context.Context, err error, left bool) *holdfast.Failure {
 		return fail(holdfast.LaneFault, code)
 	}
 	ended := ctx.Err()
-	// What somebody else's deadline cut off was not stopped.
+	// An exchange that another party's deadline cut off was not stopped.
 	canceled := errors.Is(ended, context.Canceled) && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 	if left {
 		f := fail(holdfast.Transient, Lost)
@@ -73,19 +73,19 @@ func Failure(ctx context.Context, err error, left bool) *holdfast.Failure {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return fail(holdfast.LaneFault, Access)
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // no socket file: nobody listens
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // no socket file: nothing listens
 		return fail(holdfast.Unreachable, Refused)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return fail(holdfast.Unreachable, NoRoute)
 	case ended != nil, isTimeout(err):
 		return fail(holdfast.Unreachable, ConnectTime)
 	}
-	// Nothing left, whatever it was: not the message's fault.
+	// Nothing was sent, so the message is not at fault.
 	return fail(holdfast.Unreachable, Connect)
 }
 
-// Unconnected classifies a connection that came to nothing before anything was
-// asked over it, whatever is spoken on it.
+// Unconnected classifies a connection that failed before anything was sent over it, for any
+// protocol.
 func Unconnected(ctx context.Context, err error) *holdfast.Failure { return Failure(ctx, err, false) }
 
 func isTimeout(err error) bool {
@@ -93,8 +93,8 @@ func isTimeout(err error) bool {
 	return ok && t.Timeout()
 }
 
-// tlsFault returns the code of an error that no repetition cures before
-// somebody changes a certificate or an address.
+// tlsFault returns the code of an error that no retry cures until somebody changes a certificate or
+// an address.
 func tlsFault(err error) string {
 	switch {
 	case is[*tls.CertificateVerificationError](err), is[x509.UnknownAuthorityError](err),
@@ -105,7 +105,7 @@ func tlsFault(err error) string {
 	}
 	if alert, ok := remoteAlert(err); ok {
 		switch alert {
-		case 42, 43, 44, 45, 46, 48, 49, 116: // RFC 8446, section 6.2: those about certificates and access
+		case 42, 43, 44, 45, 46, 48, 49, 116: // RFC 8446, section 6.2: alerts about certificates and access
 			return ClientCert
 		}
 		return TLS
@@ -113,8 +113,8 @@ func tlsFault(err error) string {
 	return ""
 }
 
-// remoteAlert returns the number of a TLS alert that the peer sent. The type
-// that crypto/tls uses for it is not exported; the number is all there is.
+// remoteAlert returns the number of a TLS alert from the peer. crypto/tls does not export its type
+// for it; only the number is accessible.
 func remoteAlert(err error) (uint64, bool) {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok || op.Op != "remote error" || op.Err == nil {

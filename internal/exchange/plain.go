@@ -7,15 +7,15 @@ import (
 	"net/http"
 )
 
-// PlainFromTLS says whether an exchange failed because who was asked for TLS
-// speaks plain HTTP.
+// PlainFromTLS reports whether an exchange failed because the other side answered a TLS handshake
+// in plain HTTP.
 func PlainFromTLS(err error) bool {
 	got, ok := errors.AsType[tls.RecordHeaderError](err)
 	return ok && string(got.RecordHeader[:]) == "HTTP/"
 }
 
-// PlainToTLS says whether an answer is what servers of TLS say to who speaks
-// plain HTTP to them: Go's, nginx, Apache. There is no code for it.
+// PlainToTLS reports whether an answer is that of a TLS server to plain HTTP: Go's, nginx's or
+// Apache's. There is no status for it.
 func PlainToTLS(status int, body []byte) bool {
 	if status != http.StatusBadRequest {
 		return false

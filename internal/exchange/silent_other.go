@@ -4,6 +4,5 @@ package exchange
 
 import "net"
 
-// silent cannot be asked here: that a connection has ended is seen by who reads
-// from it, a moment later.
+// silent cannot check here. A reader of the connection notices its end a moment later.
 func silent(net.Conn) bool { return true }

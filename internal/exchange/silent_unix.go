@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silent says that nothing waits to be read on a connection, its end included:
-// an answer before its request is none. Somebody may be reading from it.
+// silent reports that nothing waits to be read on a connection, not even its end: an answer before
+// its request is none. Another goroutine may be reading from it.
 func silent(conn net.Conn) bool {
 	c, ok := conn.(syscall.Conn)
 	if !ok {

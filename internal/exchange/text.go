@@ -5,14 +5,14 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// How much of an error is looked at, and how much of it is told: net/http quotes
-// what stands in place of an answer.
+// How much of an error is examined, and how much of it is shown: net/http quotes what arrives
+// instead of an answer.
 const (
 	lookedAt = 8 << 10
 	told     = 500
 )
 
-// fit is err with a text for people. What it wraps is still found by type.
+// fit returns err with a text for people. errors.Is and errors.As still see what it wraps.
 func fit(err error, hide func() *secrets.Set) error {
 	hidden := &secrets.Set{}
 	if hide != nil {

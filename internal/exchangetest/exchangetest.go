@@ -1,5 +1,5 @@
-// Package exchangetest has servers that treat the connections of a client badly,
-// and count what they are asked.
+// Package exchangetest has servers that treat the connections of a client badly, and count
+// requests.
 package exchangetest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Server answers the first request of each connection, if at all.
+// Server answers at most the first request of each connection.
 type Server struct {
 	*httptest.Server
 	requests atomic.Int64
@@ -21,9 +21,9 @@ type Server struct {
 
 type connKey struct{}
 
-// Slamming is a server that reads each further request of a connection to the
-// end of its head, and then closes the connection without an answer: the worst
-// moment for who would send a request again by himself.
+// Slamming returns a server that answers the first request of a connection. It reads the header of
+// the next request and then closes the connection without an answer: the worst moment for a client
+// that repeats requests by itself.
 func Slamming(tb testing.TB, first http.Handler) *Server {
 	tb.Helper()
 	s := &Server{}
@@ -53,11 +53,10 @@ func (s *Server) start(tb testing.TB, h http.HandlerFunc) {
 	tb.Cleanup(s.Close)
 }
 
-// Requests is how many it has seen.
+// Requests returns how many requests it has seen.
 func (s *Server) Requests() int { return int(s.requests.Load()) }
 
-// Warm has do called n times at once, so that its client has n connections that
-// are open and were used.
+// Warm calls do n times at once, so that its client has n used connections open.
 func (s *Server) Warm(n int, do func()) {
 	together := &sync.WaitGroup{}
 	together.Add(n)

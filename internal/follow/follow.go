@@ -1,5 +1,5 @@
-// Package follow is the loop of a follower of the journal, which both stores run: read a
-// page, project it, write what comes of it together with the follower's place.
+// Package follow has the loop of a follower of the journal, which both stores run: it reads a page,
+// projects it, and writes the resulting rows together with the follower's place.
 package follow
 
 import (
@@ -15,37 +15,36 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// Limit is how many entries a page has at most, and bytes how much they hold: the last one
-// may go over it.
+// Limit is the most entries of a page. bytes limits their contents; the last entry may exceed it.
 const (
 	Limit = 500
 	bytes = 1 << 20
 )
 
-// Project makes rows of a page: that of holdfast.Journal.
+// Project makes rows from a page, as holdfast.Journal's does.
 type Project = func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)
 
 // Page is what a follower reads next. P is a place in the journal.
 type Page[P comparable] struct {
-	From    P // where the follower stands
+	From    P // place of the follower
 	Entries []holdfast.Entry
-	Ends    []P // the place of each entry, in the order in which they are read
+	Ends    []P // place of each entry, in reading order
 }
 
-// Store is what the loop needs of a store.
+// Store is the part of a store that the loop needs.
 type Store[P comparable] interface {
-	// Register makes the follower known, if it is not.
+	// Register registers the follower if it is new.
 	Register(ctx context.Context, f holdfast.Follower) error
 	// Read returns the next page of at most Limit entries, or ErrNotFound.
 	Read(ctx context.Context, name string) (Page[P], error)
-	// Write puts the rows and moves the follower, in one transaction, if it still stands
-	// where the page was read.
+	// Write puts the rows and moves the follower from from to to, in one transaction. It does
+	// nothing and returns false if the follower is no longer at from.
 	Write(ctx context.Context, name string, from, to P, list []holdfast.Row) (moved bool, err error)
 }
 
-// Run follows until ctx ends, which is no error, or something fails. The journal rings wake
-// when there is more; a poll is the backstop. An error of the store that goes by is waited
-// for.
+// Run follows until ctx ends, which is no error, or until something fails. The journal signals wake
+// when there is more; a poll is the backstop. After a temporary error of the store it waits and
+// continues.
 func Run[P comparable](ctx context.Context, s Store[P], f holdfast.Follower, wake <-chan struct{}, project Project) error {
 	if f.Name == "" {
 		return fmt.Errorf("a follower needs a name: %w", holdfast.ErrInvalid)
@@ -75,8 +74,8 @@ func Run[P comparable](ctx context.Context, s Store[P], f holdfast.Follower, wak
 	}
 }
 
-// passes says that an error of the store goes by: it is away, read-only or full, or nobody
-// can tell what became of a commit, which the next page tells.
+// passes reports that an error of the store is temporary: the store is unavailable, read-only or
+// full, or the outcome of a commit is unknown, which the next page will show.
 func passes(err error) bool {
 	return !errors.Is(err, holdfast.ErrClosed) &&
 		(errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, holdfast.ErrUnknown))
@@ -86,9 +85,9 @@ type loop[P comparable] struct {
 	store    Store[P]
 	follower holdfast.Follower
 	project  Project
-	known    bool // it is registered
-	at       P    // where the last page that was written ended
-	stale    bool // what the projection has in memory is perhaps not what stands
+	known    bool // the follower is registered
+	at       P    // end of the last page that was written
+	stale    bool // the projection's memory may differ from the store
 }
 
 func (l *loop[P]) page(ctx context.Context) (more bool, err error) {
@@ -117,10 +116,10 @@ func (l *loop[P]) page(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	l.stale = true // until it is known to stand
+	l.stale = true // until the write is known to have succeeded
 	moved, err := l.store.Write(ctx, l.follower.Name, p.From, p.Ends[n-1], list)
 	if err != nil || !moved {
-		return false, err // who follows under the same name is ahead: let it go on
+		return false, err // another follower with this name is ahead: let it continue
 	}
 	l.at, l.stale = p.Ends[n-1], false
 	return n == Limit || n < len(p.Entries), nil
@@ -133,7 +132,7 @@ func (l *loop[P]) resume(ctx context.Context) error {
 	return contained(func() error { return l.follower.Resume(ctx) })
 }
 
-// rows are those of a page, as far as a store can put them.
+// rows returns the rows of a page, and an error for rows that no store can put.
 func (l *loop[P]) rows(ctx context.Context, page []holdfast.Entry) (list []holdfast.Row, err error) {
 	err = contained(func() (err error) {
 		if list, err = l.project(ctx, page); err != nil {
@@ -147,7 +146,7 @@ func (l *loop[P]) rows(ctx context.Context, page []holdfast.Entry) (list []holdf
 	return list, err
 }
 
-// length is how many of the entries fit into a page.
+// length returns how many of the entries fit into a page.
 func length(entries []holdfast.Entry) int {
 	sum := 0
 	for i := range entries {
@@ -166,7 +165,7 @@ type projectError struct{ err error }
 func (e *projectError) Error() string { return e.err.Error() }
 func (e *projectError) Unwrap() error { return e.err }
 
-// contained makes a panic an error.
+// contained turns a panic into an error.
 func contained(fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

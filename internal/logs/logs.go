@@ -1,10 +1,9 @@
-// Package logs writes log lines without making anybody wait for them.
+// Package logs writes log lines without making the caller wait.
 //
-// What is promised: a Write never blocks and never fails, whatever the reader of
-// the lines does. What it writes comes out whole and in order, or not at all: a
-// line for which there is no room, or that cannot be written, is dropped and
-// counted. What is not promised: that a line is out when Write returns, or that
-// the last ones are out when the process ends; Close waits for them a while.
+// It promises that a Write never blocks and never fails, whatever the reader of the lines does.
+// Lines are written whole and in order, or not at all: a line for which there is no room, or that
+// cannot be written, is dropped and counted. It does not promise that a line is written when Write
+// returns, nor that the last lines are written when the process ends; Close waits a while for them.
 package logs
 
 import (
@@ -14,14 +13,13 @@ import (
 	"time"
 )
 
-// room is how many bytes of lines wait at most: about a second of a busy node.
+// room is the most bytes of waiting lines: about a second of a busy node.
 const room = 1 << 20
 
-// Writer takes lines and has them written by a goroutine of its own. It may be
-// used concurrently.
+// Writer takes lines. A goroutine of its own writes them. It may be used concurrently.
 type Writer struct {
 	to    io.Writer
-	ring  chan struct{} // of one: there is something to do
+	ring  chan struct{} // capacity one: there is something to do
 	ended chan struct{}
 
 	mu     sync.Mutex
@@ -31,16 +29,14 @@ type Writer struct {
 	lostAt time.Time
 }
 
-// New returns a Writer of lines for to, which nobody else writes to. Close ends
-// it.
+// New returns a Writer to to. Nothing else may write to it. Close ends the Writer.
 func New(to io.Writer) *Writer {
 	w := &Writer{to: to, ring: make(chan struct{}, 1), ended: make(chan struct{})}
 	go w.run()
 	return w
 }
 
-// Write takes one line or several whole ones, all of them or none. It always
-// says that it has taken them.
+// Write takes one or more whole lines, all of them or none. It always reports success.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +49,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// drop counts lines that nobody will read.
+// drop counts lines that are not written.
 func (w *Writer) drop(p []byte) {
 	w.lost += int64(max(bytes.Count(p, []byte{'\n'}), 1))
 	w.lostAt = time.Now()
@@ -66,15 +62,15 @@ func (w *Writer) wake() {
 	}
 }
 
-// Lost is how many lines were dropped, and when that last happened.
+// Lost returns how many lines were dropped, and when that last happened.
 func (w *Writer) Lost() (lines int64, last time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lost, w.lostAt
 }
 
-// Close takes nothing more, and waits so long at most until what was taken is
-// written. A write that does not end stays behind.
+// Close takes no more lines, and waits at most patience until the taken ones are written. It
+// abandons a write that does not end.
 func (w *Writer) Close(patience time.Duration) {
 	w.mu.Lock()
 	w.closed = true
@@ -90,7 +86,7 @@ func (w *Writer) Close(patience time.Duration) {
 
 func (w *Writer) run() {
 	defer close(w.ended)
-	var spare []byte // never the memory of wait: that takes lines while lines is written
+	var spare []byte // never the memory of wait, which takes new lines while these are written
 	for {
 		w.mu.Lock()
 		lines, closed := w.wait, w.closed

@@ -1,5 +1,5 @@
-// Package mailpittest starts a private Mailpit for tests: a mail server that is not ours, and that
-// tells over its API what it has taken. It listens on free ports of the loopback interface.
+// Package mailpittest starts a private Mailpit for tests: a mail server that is not ours, and whose
+// API tells which mails it has accepted. It listens on free ports of the loopback interface.
 package mailpittest
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/porttest"
 )
 
-// patience is how long anything here waits for the process.
+// patience limits each wait for the process.
 const patience = time.Minute
 
-// A Server is a private Mailpit. Its ports stay the same over restarts; what it has taken stays with
-// the argument --database. Its methods are called by one goroutine at a time.
+// A Server is a private Mailpit. Its ports stay the same over restarts. With the argument
+// --database, so do its mails. One goroutine at a time may call its methods.
 type Server struct {
-	Port int    // takes mail
-	API  string // address of the API, with a slash at its end
+	Port int    // for mail
+	API  string // address of the API, with a trailing slash
 
 	t    testing.TB
 	path string
@@ -35,8 +35,8 @@ type Server struct {
 	out  *strings.Builder
 }
 
-// Start starts a server with further arguments, and ends it with the test. Without TEST_MAILPIT,
-// which scripts/test sets, it may be missing: then the test is skipped.
+// Start starts a server with further arguments, and stops it at the end of the test. If Mailpit is
+// missing, the test is skipped, unless TEST_MAILPIT is set, as scripts/test does.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	path := os.Getenv("TEST_MAILPIT")
@@ -89,7 +89,7 @@ func (s *Server) Start() {
 	}
 }
 
-// Stop ends the server, as an operator does; whoever talks to it is cut off.
+// Stop stops the server, as an operator does. It cuts off connections.
 func (s *Server) Stop() {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -97,11 +97,11 @@ func (s *Server) Stop() {
 	}
 	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
-	_ = s.cmd.Wait() // how it ended says nothing: it was told to
+	_ = s.cmd.Wait() // its exit status says nothing: it was told to stop
 	s.cmd = nil
 }
 
-// Get asks the API for what is below path, decodes it unless into is nil, and returns it.
+// Get requests path from the API, decodes the answer unless into is nil, and returns it.
 func (s *Server) Get(t testing.TB, path string, into any) string {
 	t.Helper()
 	resp, err := http.Get(s.API + path)

@@ -1,9 +1,8 @@
-// Package mariatest starts a private MariaDB for tests, from the binaries of
-// the system. A server listens on a free port of the loopback interface, keeps
-// its data in a folder of its own, and does not outlive the test binary, also
-// when that is killed: a shell between the two ends it when its standard input
-// does; only the folder stays then. Where there is no MariaDB, the test fails and says what to install;
-// nothing here skips.
+// Package mariatest starts a private MariaDB for tests, from the binaries of the system. A server
+// listens on a free port of the loopback interface and keeps its data in its own folder. It does not
+// outlive the test binary, even if that is killed: a shell between the two stops the server when its
+// standard input ends. Only the folder remains then. If there is no MariaDB, the test fails and says
+// what to install; no test is skipped.
 package mariatest
 
 import (
@@ -27,11 +26,11 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/porttest"
 )
 
-// patience is how long anything here waits for a process, and for an answer.
+// patience limits each wait for a process or an answer.
 const patience = 60 * time.Second
 
-// leash runs a command until its own standard input ends, apart from the
-// terminal's signals, and then lets it end in order, or not.
+// leash runs a command until its own standard input ends, detached from the terminal's signals. Then it
+// stops the command in order, or kills it.
 const leash = `trap '' HUP INT QUIT TERM
 "$@" </dev/null &
 pid=$!
@@ -53,14 +52,14 @@ type Server struct {
 	leash    io.Closer
 }
 
-// New starts a server that several tests share; Close ends it.
+// New starts a server that several tests share. Close stops it.
 func New() (*Server, error) {
 	s := &Server{User: "holdfast", Password: rand.Text()}
 	return s, s.create()
 }
 
-// Start starts a server for one test, and ends it with the test. The end of
-// its log is shown if the test has failed.
+// Start starts a server for one test, and stops it at the end of the test. If the test has failed, it
+// logs the end of the server's log.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s, err := New()
@@ -78,7 +77,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Close ends the server and removes all that it had.
+// Close stops the server and removes its data.
 func (s *Server) Close() error { return errors.Join(s.Stop(), os.RemoveAll(s.dir)) }
 
 func (s *Server) create() error {
@@ -103,7 +102,7 @@ func (s *Server) create() error {
 			break
 		}
 		if err = s.Start(); err == nil || !strings.Contains(s.log(), "Can't start server: Bind") {
-			break // else somebody took the port between our look and the server's
+			break // otherwise another process took the port in the meantime
 		}
 	}
 	if err != nil {
@@ -158,7 +157,7 @@ func (s *Server) Start() error {
 	}
 }
 
-// Stop ends the server, as an operator does.
+// Stop stops the server, as an operator does.
 func (s *Server) Stop() error {
 	if s.leash == nil {
 		return nil
@@ -170,7 +169,7 @@ func (s *Server) Stop() error {
 	if err := s.run.Wait(); err != nil && s.run.ProcessState == nil {
 		return err
 	}
-	return nil // how it ended says nothing: it was told to
+	return nil // its exit status says nothing: it was told to stop
 }
 
 func (s *Server) log() string {
@@ -181,7 +180,7 @@ func (s *Server) log() string {
 	return "the end of MariaDB's log:\n" + string(text[max(0, len(text)-4000):])
 }
 
-// DSN is that of a database of the server, in the form of its Go driver.
+// DSN returns the DSN of a database of the server, in the form of its Go driver.
 func (s *Server) DSN(database string) string {
 	c := mysql.NewConfig()
 	c.Net, c.Addr, c.User, c.Passwd, c.DBName = "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)), s.User, s.Password, database
@@ -189,7 +188,7 @@ func (s *Server) DSN(database string) string {
 	return c.FormatDSN()
 }
 
-// Database makes a database of the test's own, and returns its name.
+// Database makes a new database for the test, and returns its name.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text())[:16]
@@ -204,7 +203,7 @@ func (s *Server) Database(t testing.TB) string {
 	return name
 }
 
-// binary is a program that Debian has outside PATH.
+// binary finds a program that Debian installs outside PATH.
 func binary(name string) (string, error) {
 	for _, place := range []string{name, "/usr/sbin/" + name, "/usr/bin/" + name} {
 		if path, err := exec.LookPath(place); err == nil {
@@ -214,7 +213,7 @@ func binary(name string) (string, error) {
 	return "", fmt.Errorf("there is no %s in PATH or /usr/sbin; on Debian: apt-get install mariadb-server", name)
 }
 
-// common begins each command line: root must say that it means it.
+// common begins each command line: root must ask for it explicitly.
 func common() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--no-defaults", "--user=root"}

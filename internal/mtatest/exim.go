@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// eximUser is the user as whom Debian's Exim works.
+// eximUser is the user of Debian's Exim.
 const eximUser = "Debian-exim"
 
-// eximConf takes mail, and lets it lie. Nothing in it is a limit.
+// eximConf accepts mail and does not deliver it. It sets no limits.
 const eximConf = `primary_hostname = exim.test
 exim_path = %[1]s
 spool_directory = %[2]s/spool
@@ -39,7 +39,7 @@ rcpt:
   accept
 `
 
-// Exim starts an Exim of the system's package.
+// Exim starts an Exim from the system's package.
 func Exim(t testing.TB) *Server {
 	t.Helper()
 	bin, err := exec.LookPath("exim4")
@@ -59,8 +59,8 @@ func Exim(t testing.TB) *Server {
 	})
 }
 
-// inSpool reads the files of the mails that lie. Each has its recipients behind
-// their number, on a line of its own.
+// inSpool reads the files of the undelivered mails. Their number of recipients is on a line of its
+// own, followed by the recipients.
 func (s *Server) inSpool() (map[string][]string, error) {
 	files, err := filepath.Glob(s.path("spool", "input", "*-H"))
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Server) inSpool() (map[string][]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, rest, _ := strings.Cut(string(raw), "\nXX\n") // nobody has been served
+		_, rest, _ := strings.Cut(string(raw), "\nXX\n") // no recipient has been delivered to
 		count, rest, _ := strings.Cut(rest, "\n")
 		n, err := strconv.Atoi(count)
 		if err != nil {
@@ -87,7 +87,7 @@ func (s *Server) inSpool() (map[string][]string, error) {
 	return all, nil
 }
 
-// own makes folders of a user.
+// own makes folders that belong to a user.
 func own(name string, mode os.FileMode, folders ...string) error {
 	u, err := user.Lookup(name)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Limits are what bounds a client of the server, by name: as it works here, and
-// as its makers, or Debian's, set it.
+// Limits returns the limits on clients of the server, by name: the values here, and the values that
+// its makers or Debian set.
 func (s *Server) Limits() (here, usual map[string]string) {
 	s.t.Helper()
 	names, ask := postfixLimits, s.askPostfix

@@ -16,14 +16,13 @@ import (
 	"testing"
 )
 
-// Users that each Debian has, in place of those that Postfix's package makes.
+// Users that each Debian has, instead of those that Postfix's package creates.
 const (
 	postfixUser  = "mail"
 	postfixGroup = "operator"
 )
 
-// postfixMain takes mail, and puts one of each recipient into a folder. Nothing
-// in it is a limit.
+// postfixMain accepts mail and puts a mail for each recipient into a folder. It sets no limits.
 const postfixMain = `compatibility_level = 3.6
 queue_directory = %[1]s/queue
 data_directory = %[1]s/data
@@ -67,9 +66,8 @@ anvil unix - - n - 1 anvil
 postlog unix-dgram n - n - 1 postlogd
 `
 
-// Postfix starts a Postfix that was unpacked, not installed: its package and
-// Exim's exclude each other. TEST_POSTFIX names the folder; without it, it is
-// where scripts/test unpacks it.
+// Postfix starts a Postfix that was unpacked but not installed: its package conflicts with Exim's.
+// TEST_POSTFIX names the folder; by default it is where scripts/test unpacks it.
 func Postfix(t testing.TB) *Server {
 	t.Helper()
 	root := os.Getenv("TEST_POSTFIX")
@@ -137,7 +135,7 @@ func (s *Server) preparePostfix(root, libraries string) error {
 	return nil
 }
 
-// policy serves what a greylist would say, and who is unknown (Postfix's
+// policy serves the decisions of a greylist, and which recipients are unknown (Postfix's
 // SMTPD_POLICY_README), until the test ends.
 func (s *Server) policy() (address string, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -147,7 +145,7 @@ func (s *Server) policy() (address string, err error) {
 	var ended sync.WaitGroup
 	s.t.Cleanup(func() {
 		_ = l.Close()
-		s.Kill() // it holds the connections
+		s.Kill() // Postfix holds the connections
 		ended.Wait()
 	})
 	ended.Go(func() {
@@ -180,7 +178,7 @@ func (s *Server) answer(conn net.Conn) {
 	}
 }
 
-// inFolder reads the mails that were put into the one folder of all.
+// inFolder reads the mails in the one shared folder.
 func (s *Server) inFolder() (map[string][]string, error) {
 	files, err := filepath.Glob(s.path("mail", "all", "new", "*"))
 	if err != nil {

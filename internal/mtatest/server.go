@@ -19,16 +19,16 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
-// leash runs a command in a session of its own until its own standard input
-// ends, and then kills all of it.
+// leash runs a command in its own session until its own standard input ends, and then kills the
+// whole session.
 const leash = `setsid "$@" </dev/null &
 pid=$!
 cat >/dev/null
 kill -s KILL -- "-$pid"
 wait $pid`
 
-// A Server is a private mail server. Its port stays the same over restarts. Its
-// methods are called by one goroutine at a time.
+// A Server is a private mail server. Its port stays the same over restarts. One goroutine at a time
+// may call its methods.
 type Server struct {
 	Name string
 	Port int
@@ -38,13 +38,13 @@ type Server struct {
 	env   []string
 	args  []string
 	mails func() (map[string][]string, error)
-	run   *exec.Cmd // nil: it does not run
+	run   *exec.Cmd // nil: not running
 	leash io.Closer
 	out   bytes.Buffer
 }
 
-// start makes a server's folder, which other users may pass through, and has
-// prepare write into it.
+// start makes a server's folder, which other users may traverse, and calls prepare to write into
+// it.
 func start(t testing.TB, name string, prepare func(s *Server) error) *Server {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -73,7 +73,7 @@ func start(t testing.TB, name string, prepare func(s *Server) error) *Server {
 	return s
 }
 
-// Start starts the server again after Kill, and waits until it greets.
+// Start starts the server again after Kill, and waits for its greeting.
 func (s *Server) Start() {
 	s.t.Helper()
 	s.run = exec.Command("sh", append([]string{"-c", leash, "sh"}, s.args...)...)
@@ -101,17 +101,17 @@ func (s *Server) Start() {
 	})
 }
 
-// Kill ends the server without warning, with all that it does.
+// Kill kills the server and all its processes without warning.
 func (s *Server) Kill() {
 	if s.run == nil {
 		return
 	}
 	_ = s.leash.Close()
-	_ = s.run.Wait() // how a shell ended that kills says nothing
+	_ = s.run.Wait() // the exit status of a shell that kills says nothing
 	s.run = nil
 }
 
-// Grey says whether recipients whose name begins with "grey" are put off.
+// Grey sets whether recipients whose name begins with "grey" are put off.
 func (s *Server) Grey(on bool) {
 	s.t.Helper()
 	var err error
@@ -125,7 +125,7 @@ func (s *Server) Grey(on bool) {
 	}
 }
 
-// Mails are the Message-IDs that each recipient has, one for each mail.
+// Mails returns the Message-IDs of each recipient's mails.
 func (s *Server) Mails() map[string][]string {
 	s.t.Helper()
 	all, err := s.mails()
@@ -139,7 +139,7 @@ func (s *Server) path(parts ...string) string {
 	return filepath.Join(append([]string{s.dir}, parts...)...)
 }
 
-// log is what the server wrote, for people.
+// log returns the server's log, for people.
 func (s *Server) log() string {
 	text := []byte(s.Name + ": " + s.out.String())
 	files, _ := filepath.Glob(s.path("log", "*"))
@@ -151,8 +151,8 @@ func (s *Server) log() string {
 	return string(text)
 }
 
-// field is one of a mail as it stands in a file, where a server may have put
-// something of its own before each field.
+// field returns a header field of a stored mail. The server may have put something before each
+// field.
 func field(mail, name string) string {
 	for line := range strings.Lines(mail) {
 		if before, value, ok := strings.Cut(line, ":"); ok && strings.HasSuffix(before, name) {
@@ -162,7 +162,7 @@ func field(mail, name string) string {
 	return ""
 }
 
-// tell asks a program, and returns what it says.
+// tell runs a program and returns its output.
 func (s *Server) tell(name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), s.env...)

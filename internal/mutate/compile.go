@@ -15,12 +15,13 @@ import (
 
 const (
 	switchFile = "mutant__.go"
-	chosenEnv  = "MUTATE_CHOSEN"  // the number of the mutant that is alive
-	reachedEnv = "MUTATE_REACHED" // the file that has a byte for each mutant that was come by
+	chosenEnv  = "MUTATE_CHOSEN"  // the number of the active mutant
+	reachedEnv = "MUTATE_REACHED" // the file that has a byte for each mutant that was reached
 )
 
-// switches is the file that a package gets in addition. A mutant that is come by is noted in the
-// file at once: a process that is killed has noted it, and so have those that a test starts.
+// switches returns the file that is added to a package. When a mutant is reached, it is recorded in
+// the file at once. So the record is complete even if the process is killed, and includes the
+// processes that a test starts.
 func (u *unit) switches() string {
 	return "package " + u.files[0].tree.Name.Name + `
 
@@ -70,7 +71,7 @@ func mutant__sub[T mutant__integer](n int, a, b T) T {
 `
 }
 
-// A span is where a mutant stands in the changed file.
+// A span is the place of a mutant in the changed file.
 type span struct {
 	start, end int
 	mutant     *mutant
@@ -79,12 +80,12 @@ type span struct {
 // A writer makes a changed file.
 type writer struct {
 	text    []byte
-	mutants []*mutant // of the file, the outer before the inner
+	mutants []*mutant // of the file, outer before inner
 	out     strings.Builder
 	spans   []span
 }
 
-// render is a file with the drawn mutants in it.
+// render returns a file with the drawn mutants in it.
 func (u *unit) render(f *source) ([]byte, []span) {
 	w := &writer{text: f.text}
 	for _, m := range u.drawn {
@@ -99,8 +100,7 @@ func (u *unit) render(f *source) ([]byte, []span) {
 	return []byte(w.out.String()), w.spans
 }
 
-// write copies a part of the file, and puts the mutants in their places; those before the first
-// stand around the part.
+// write copies a part of the file with its mutants. The mutants before first surround the part.
 func (w *writer) write(start, end, first int) {
 	for i, m := range w.mutants[first:] {
 		if m.start < start || m.end > end {

@@ -1,25 +1,25 @@
-// Program mutate makes small faults in packages and says which of them no test notices.
+// Program mutate makes small faults in packages and reports those that no test notices.
 //
-//	scripts/mutate                       all that it is for: an hour and more on two cores
-//	scripts/mutate -v -n 30 ./sqlite     thirty faults in one package, each with the test that saw it
-//	scripts/mutate -only lane.go .       those of the usual draw that a test was written for
+//	scripts/mutate                       everything: an hour and more on two cores
+//	scripts/mutate -v -n 30 ./sqlite     thirty faults in one package, each with the test that found it
+//	scripts/mutate -only lane.go .       of the usual draw, those in lane.go
 //	scripts/mutate -seed 2 ./adapter/... other faults, drawn from these packages together
 //
-// A fault, or mutant, is one change of one place: a condition is negated, < becomes <=, == becomes
+// A fault, or mutant, is one change in one place. A condition is negated, < becomes <=, == becomes
 // !=, && becomes ||, + becomes -, a number becomes the next one, a call or an assignment to a field
-// is left out, a break or continue is ignored, a function returns at once, an error is swallowed.
-// Logging, texts of errors, panics and generated code are left alone. What does not compile is not
-// drawn; SQL is text to the program, and is left as it is.
+// is left out, a break or continue is ignored, a function returns at once, or an error is swallowed.
+// Logging, error texts, panics and generated code are left alone. A mutant that does not compile is
+// not drawn. SQL is only text to the program, and is not changed.
 //
-// All mutants of a package stand in one test binary, and a variable of the environment chooses one
-// of them: the package is compiled once, by go test -overlay, and no file of the tree changes. Each
-// test first runs alone and without a fault; which mutants it came by is noted meanwhile, also in
-// the processes that it starts. A test that is too long is taken apart: each part that it runs by
-// t.Run is a test of its own. Then each mutant meets the tests that came by it, the quickest
-// first, until one of them fails, or takes far longer than before.
+// All mutants of a package are in one test binary, and an environment variable chooses one of them.
+// So the package is compiled once, by go test -overlay, and no file of the tree changes. Each test
+// first runs alone without a fault. During that run the program records which mutants the test
+// reaches, also in processes that it starts. A test that takes too long is split: each part that it
+// runs by t.Run is a test of its own. Then the tests that reach a mutant run against it, the
+// quickest first, until one fails or takes far longer than before.
 //
-// The draw is decided by the file, function and text of a place, not by its line: a change elsewhere
-// draws the same mutants again. A mutant that no test came by counts as one that lives. One that
-// changes nothing that can be seen has a line in docs/testing.md that says why, and does not count.
-// Fewer than 90 in a hundred dead, and the program ends with 1.
+// The draw depends on the file, function and text of a place, not on its line: after a change
+// elsewhere the same mutants are drawn. A mutant that no test reaches counts as alive. A mutant
+// without any visible effect has a line in docs/testing.md that gives the reason, and does not
+// count. If fewer than 90 percent die, the exit code is 1.
 package main

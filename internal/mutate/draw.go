@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// draw chooses the mutants with the lowest hashes, of those that compile.
+// draw chooses, of the mutants that compile, those with the lowest hashes.
 func (o options) draw(units []*unit) error {
 	rank := map[*mutant]uint64{}
 	owner := map[*mutant]*unit{}
@@ -49,7 +49,7 @@ func (o options) draw(units []*unit) error {
 	return errors.New("there is nothing to change")
 }
 
-// narrow leaves those that -only names.
+// narrow keeps the mutants that -only selects.
 func (o options) narrow(units []*unit) {
 	for _, u := range units {
 		u.drawn = slices.DeleteFunc(u.drawn, func(m *mutant) bool { return !o.only.MatchString(m.String()) })
@@ -65,8 +65,8 @@ func (o options) hash(m *mutant) uint64 {
 	return mix(h.Sum64())
 }
 
-// mix spreads the last bytes over all bits (the finalizer of MurmurHash3), so that like names are
-// not drawn together.
+// mix spreads the last bytes over all bits (the finalizer of MurmurHash3), so that similar names
+// are not drawn together.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -94,7 +94,7 @@ func (u *unit) misfits(bad map[*mutant]bool) error {
 	_, _ = u.config(func(err error) {
 		var fault types.Error
 		if !errors.As(err, &fault) || strings.HasPrefix(fault.Msg, "\t") {
-			return // a tab continues the fault before
+			return // a tab continues the previous fault
 		}
 		at := u.fset.Position(fault.Pos)
 		if m := innermost(spans[at.Filename], at.Offset); m != nil {

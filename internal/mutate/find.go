@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// A mutant is one change of one place.
+// A mutant is one change in one place.
 type mutant struct {
 	number     int
 	file       *source
 	where      string // file: function
 	line       int
 	from, to   string
-	occurrence int // of the same change in the same function
-	order      int // in the file: of two in one place the outer comes first
+	occurrence int // number among equal changes in the same function
+	order      int // in the file; of two in one place the outer comes first
 	start, end int // in the file
 	pieces     []piece
-	dead       string // what it died of
+	dead       string // what killed it
 	reached    []*test
 }
 
-// A piece of what stands in the place of a change: text, in which # is the mutant's number, or what
-// the file has there, from one place to another, with the changes within it.
+// A piece is a part of a replacement: text, in which # is the mutant's number, or a section of the
+// file with the changes within it.
 type piece struct {
 	text       string
 	start, end int
 }
 
-// String names a mutant whatever its line.
+// String names a mutant without its line number.
 func (m *mutant) String() string { return m.where + ": " + m.from + " → " + m.to }
 
 // A finder looks for changes in one file.
@@ -63,7 +63,7 @@ func (f *finder) decls() {
 	}
 }
 
-// silent says which functions make only text, for people.
+// silent reports which functions only make text for people.
 func silent(name string) bool {
 	return name == "init" || name == "String" || name == "GoString" || name == "Error" || name == "LogValue"
 }
@@ -93,7 +93,7 @@ func (f *finder) within(root ast.Node) {
 	ast.PreorderStack(root, nil, func(n ast.Node, _ []ast.Node) bool { return f.look(n) })
 }
 
-// look makes the changes of one node, and says whether there may be more below it.
+// look makes the changes of one node, and reports whether to look below it.
 func (f *finder) look(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ArrayType:
@@ -129,7 +129,7 @@ func (f *finder) look(n ast.Node) bool {
 	return true
 }
 
-// add notes a change. Format has %s for what the file has in a node's place, and # for the number.
+// add notes a change. In format, %s stands for the file's text of a node, and # for the number.
 func (f *finder) add(start, end token.Pos, to, format string, nodes ...ast.Node) {
 	m := &mutant{
 		file: f.file, where: f.where(f.file) + ": " + f.fn, line: f.fset.Position(start).Line,
@@ -152,7 +152,7 @@ func (f *finder) add(start, end token.Pos, to, format string, nodes ...ast.Node)
 
 func (f *finder) offset(p token.Pos) int { return f.fset.Position(p).Offset }
 
-// text is a place on one line, without quotes that would end a line of docs/testing.md.
+// text returns a place's text on one line, without quotes that would end a line of docs/testing.md.
 func (f *finder) text(start, end token.Pos) string {
 	text := strings.Join(strings.Fields(string(f.file.text[f.offset(start):f.offset(end)])), " ")
 	text = strings.ReplaceAll(text, "`", "'")

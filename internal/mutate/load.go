@@ -20,20 +20,20 @@ import (
 	"sync/atomic"
 )
 
-// A unit is a package, and the test binary in which its mutants stand.
+// A unit is a package and its test binary with mutants.
 type unit struct {
 	path, dir string
-	label     string // the folder, as seen from where the program runs
+	label     string // the folder, relative to the working directory
 	fset      *token.FileSet
 	files     []*source
 	imports   types.Importer
-	found     []*mutant // all that could be made
-	drawn     []*mutant // those that are tried, by number
+	found     []*mutant // all possible mutants
+	drawn     []*mutant // the mutants that are tried, by number
 	binary    string
 	tests     []*test
-	slow      []string     // tests that were too long
+	slow      []string     // tests that took too long
 	broken    []string     // tests that fail without a fault
-	cpu       atomic.Int64 // nanoseconds that the binary has computed
+	cpu       atomic.Int64 // CPU time of the binary, in nanoseconds
 }
 
 // A source is one file of a package.
@@ -53,7 +53,7 @@ type listed struct {
 	DepOnly      bool     `json:"DepOnly"`
 }
 
-// load reads the packages of a pattern that have tests, with all that could be changed in them.
+// load reads the packages of a pattern that have tests, with all possible changes.
 func load(ctx context.Context, pattern string) ([]*unit, error) {
 	packages, err := list(ctx, pattern)
 	if err != nil {
@@ -80,7 +80,7 @@ func load(ctx context.Context, pattern string) ([]*unit, error) {
 	return units, nil
 }
 
-// list has the go command compile what the packages import: their types are read from that.
+// list makes the go command compile the imports of the packages, to read types from.
 func list(ctx context.Context, pattern string) (packages []listed, err error) {
 	const fields = "-json=Dir,ImportPath,Export,GoFiles,TestGoFiles,XTestGoFiles,DepOnly"
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-export", fields, "--", pattern) //nolint:gosec // what the command line names
@@ -127,7 +127,7 @@ func read(p listed, exports map[string]string) (*unit, error) {
 	return u, u.find()
 }
 
-// find looks for all that could be changed.
+// find finds all possible changes.
 func (u *unit) find() error {
 	info := &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
@@ -155,7 +155,7 @@ func (u *unit) config(faults func(error)) *types.Config {
 	return &types.Config{Importer: u.imports, Error: faults, Sizes: types.SizesFor("gc", runtime.GOARCH)}
 }
 
-// where is a file as a reader names it.
+// where returns the name of a file for readers.
 func (u *unit) where(f *source) string {
 	return strings.TrimPrefix(u.label+"/"+f.name, "./")
 }

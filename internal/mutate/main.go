@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options are the command line's options.
 type options struct {
-	number   int           // mutants of a target
+	number   int           // mutants per target
 	seed     uint64        // of the draw
 	procs    int           // test processes at a time
-	longest  time.Duration // of one test; what takes longer is not used
+	longest  time.Duration // longest test; a longer one is not used
 	skip     *regexp.Regexp
-	only     *regexp.Regexp // of what is drawn
+	only     *regexp.Regexp // filter for the drawn mutants
 	accepted map[string]bool
 	verbose  bool
 	listing  bool
 	out, log io.Writer
 }
 
-// enough is the share of mutants that have to die.
+// enough is the share of mutants that must die.
 const enough = 0.9
 
-// Tests that kill, cut and soak for minutes have steps of their own in scripts/test.
+// Tests that kill, cut and soak for minutes; scripts/test runs them in separate steps.
 const ownSteps = `^(TestKill|TestChaos$|TestALongOutage|TestAny(ByteMayFlip|FileMayBeCut)|TestPowerCut|TestSoak)`
 
-// targets are what is mutated when the command line names nothing.
+// targets are mutated if the command line names none.
 var targets = [...]string{".", "./transport", "./notify", "./link", "./adapter/...", "./sqlite", "./postgres"}
 
 func main() {
@@ -45,7 +45,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run returns the exit code: 1 where too many live, 2 where they could not be tried.
+// run returns the exit code: 1 if too many live, 2 if they could not be tried.
 func run(ctx context.Context, args []string, out, log io.Writer) (int, error) {
 	o := options{out: out, log: log}
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)

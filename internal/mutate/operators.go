@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// prefix begins the names that compile.go declares.
+// prefix is the prefix of the names that compile.go declares.
 const prefix = "mutant__"
 
-// condition negates what an if or a for asks. For == and != the swap is the same.
+// condition negates the condition of an if or a for. For == and != that is the same as a swap.
 func (f *finder) condition(cond ast.Expr) {
 	if cond == nil || f.info.Types[cond].Value != nil {
 		return
@@ -35,7 +35,7 @@ func swapped(op token.Token) (other token.Token, ok bool) {
 func (f *finder) binary(b *ast.BinaryExpr) {
 	switch other, ok := swapped(b.Op); {
 	case ok:
-		// Both sides stand twice and are evaluated once: one of the two ways is taken.
+		// Both sides appear twice but are evaluated once, as only one branch is taken.
 		f.add(b.Pos(), b.End(), f.of(b.X)+quote(other)+f.of(b.Y),
 			"("+prefix+"is(#) && (%s"+quote(other)+"%s) || !"+prefix+"is(#) && (%s"+quote(b.Op)+"%s))", b.X, b.Y, b.X, b.Y)
 	case !is(f.info.TypeOf(b), types.IsInteger):
@@ -46,8 +46,8 @@ func (f *finder) binary(b *ast.BinaryExpr) {
 	}
 }
 
-// constant makes a number the next one. A size or a span of time becomes twice as large: one byte
-// or nanosecond more is nothing that anybody sees.
+// constant changes a number to the next one. A size or a duration is doubled: one byte or
+// nanosecond more would have no visible effect.
 func (f *finder) constant(e ast.Expr) {
 	t := f.info.TypeOf(e)
 	if !is(t, types.IsInteger) {
@@ -64,7 +64,7 @@ func (f *finder) constant(e ast.Expr) {
 	f.add(e.Pos(), e.End(), f.of(e)+by, prefix+"or["+name+"](#, %s, (%s)"+by+")", e, e)
 }
 
-// statements leaves out one of a list.
+// statements leaves out one statement of a list.
 func (f *finder) statements(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -92,7 +92,7 @@ func (f *finder) leaveOut(s ast.Stmt) {
 	f.add(s.Pos(), s.End(), "nothing", "if !"+prefix+"is(#) { %s }", s)
 }
 
-// local says that what is assigned to is no field and no element.
+// local reports that the target of an assignment is neither a field nor an element.
 func local(e ast.Expr) bool {
 	switch ast.Unparen(e).(type) {
 	case *ast.SelectorExpr, *ast.IndexExpr:
@@ -101,13 +101,13 @@ func local(e ast.Expr) bool {
 	return true
 }
 
-// locks tells calls without which the next one hangs or panics, and shows nothing.
+// locks reports calls whose omission only makes the next one hang or panic.
 func locks(c *ast.CallExpr) bool {
 	s, ok := c.Fun.(*ast.SelectorExpr)
 	return ok && slices.Contains([]string{"Lock", "Unlock", "RLock", "RUnlock"}, s.Sel.Name)
 }
 
-// swallow returns nil in place of an error.
+// swallow returns nil instead of an error.
 func (f *finder) swallow(r *ast.ReturnStmt) {
 	if len(r.Results) == 0 {
 		return
@@ -124,7 +124,7 @@ func errorType() *types.Interface {
 	return types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
 }
 
-// returnAtOnce does nothing of what a function does that has nothing to return.
+// returnAtOnce makes a function without results do nothing.
 func (f *finder) returnAtOnce(d *ast.FuncDecl) {
 	if d.Type.Results == nil && len(d.Body.List) > 1 {
 		f.add(d.Body.Lbrace+1, d.Body.Lbrace+1, "return at once", " if "+prefix+"is(#) { return };")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// readAccepted reads the survivors that are equal: lines that begin with "- `file: function: a → b`".
+// readAccepted reads the accepted survivors: lines that begin with "- `file: function: a → b`".
 func readAccepted(path string) (map[string]bool, error) {
 	f, err := os.Open(path) //nolint:gosec // the file that the command line names
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,13 +44,13 @@ func (m *mutant) fate() string {
 	}
 }
 
-// place is a mutant with its line.
+// place returns the mutant with its line.
 func (m *mutant) place() string {
 	file, rest, _ := strings.Cut(m.String(), ": ")
 	return fmt.Sprintf("%s:%d: %s", file, m.line, rest)
 }
 
-// list names the mutants that are drawn.
+// list prints the drawn mutants.
 func (o options) list(units []*unit) {
 	for _, u := range units {
 		for _, m := range u.inOrder() {
@@ -59,14 +59,14 @@ func (o options) list(units []*unit) {
 	}
 }
 
-// inOrder is what was drawn, as it stands in the files.
+// inOrder returns the drawn mutants in the order of the files.
 func (u *unit) inOrder() []*mutant {
 	return slices.SortedFunc(slices.Values(u.drawn), func(a, b *mutant) int {
 		return cmp.Or(cmp.Compare(a.file.name, b.file.name), cmp.Compare(a.start, b.start), cmp.Compare(a.order, b.order))
 	})
 }
 
-// report says what became of a target's mutants, and whether enough of them died.
+// report prints the results of a target, and reports whether enough mutants died.
 func (o options) report(pattern string, units []*unit, took time.Duration) bool {
 	var dead, alive, unmet, equal int
 	var cpu time.Duration

@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// A test is one of a package, or a part of one: Test or Test/part, by name.
+// A test is one test of a package, or a part of one, by name: Test or Test/part.
 type test struct {
 	name string
 	took time.Duration
 }
 
 const (
-	slack = 10 * time.Second // what a run of tests may take beyond three times their time
-	small = time.Second      // the first tests of a mutant take about so long together
+	slack = 10 * time.Second // what a run of tests may take beyond three times its usual time
+	small = time.Second      // the first tests of a mutant take about this long together
 )
 
-// execute runs tests of a unit. The processes that they started end with the binary.
+// execute runs tests of a unit. Processes that they started end with the binary.
 func (u *unit) execute(ctx context.Context, limit time.Duration, env string, args ...string) (out string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -52,8 +52,8 @@ func named(tests ...*test) string {
 	return "-test.run=" + strings.Join(names, "|")
 }
 
-// reach runs each test by itself, and notes how long it took and which mutants it came by. A
-// suite that is too long as a whole is used part by part.
+// reach runs each test alone, and notes how long it took and which mutants it reached. A suite that
+// takes too long as a whole is used part by part.
 func (o options) reach(ctx context.Context, u *unit) error {
 	tests, err := o.names(ctx, u)
 	if err != nil {
@@ -138,9 +138,9 @@ func (u *unit) alone(ctx context.Context, t *test, longest time.Duration) ([]byt
 	return os.ReadFile(notes) //nolint:gosec // beside the binary that compile made
 }
 
-// kill runs against each mutant the tests that come by it.
+// kill runs against each mutant the tests that reach it.
 func (o options) kill(ctx context.Context, u *unit) error {
-	begin := time.Duration(0) // what a process takes before its first test
+	begin := time.Duration(0) // how long a process takes before its first test
 	if len(u.tests) > 0 {
 		begin = slices.MinFunc(u.tests, quicker).took
 	}
@@ -153,7 +153,7 @@ func (o options) kill(ctx context.Context, u *unit) error {
 				break
 			}
 		}
-		if o.verbose && ctx.Err() == nil { // else it was not tried to its end
+		if o.verbose && ctx.Err() == nil { // otherwise it was interrupted
 			_, _ = fmt.Fprintf(o.log, "%s (%.1f s)\n", m.fate(), time.Since(began).Seconds())
 		}
 	})
@@ -162,7 +162,7 @@ func (o options) kill(ctx context.Context, u *unit) error {
 
 func quicker(a, b *test) int { return int(a.took - b.took) }
 
-// batches cuts tests into runs that take longer and longer: most mutants die in the first.
+// batches divides tests into runs of growing length: most mutants die in the first.
 func batches(tests []*test, begin time.Duration) (runs [][]*test) {
 	room, taken := small, time.Duration(0)
 	for _, t := range tests {
@@ -179,8 +179,8 @@ func batches(tests []*test, begin time.Duration) (runs [][]*test) {
 	return runs
 }
 
-// meet returns what a mutant dies of. A test that fails among others and passes by itself fails
-// now and then: the mutant meets the others without it.
+// meet returns what kills a mutant. A test that fails among others but passes alone is flaky: the
+// mutant then meets the others without it.
 func (u *unit) meet(ctx context.Context, m *mutant, tests []*test) string {
 	for len(tests) > 0 {
 		name, hung := u.fails(ctx, m, tests)
@@ -202,7 +202,7 @@ func (u *unit) meet(ctx context.Context, m *mutant, tests []*test) string {
 	return ""
 }
 
-// fails names the first of some tests that a mutant does not pass, or does not come to the end of.
+// fails returns the name of the first of some tests that fails with a mutant, or that does not end.
 func (u *unit) fails(ctx context.Context, m *mutant, tests []*test) (name string, hung bool) {
 	limit := slack
 	for _, t := range tests {
@@ -231,7 +231,7 @@ func (u *unit) fails(ctx context.Context, m *mutant, tests []*test) (name string
 	return last(out, "=== RUN ", "=== NAME ", "=== CONT "), false
 }
 
-// last is the test that the binary named last.
+// last returns the test that the binary named last.
 func last(out string, marks ...string) string {
 	name := "the binary"
 	for line := range strings.Lines(out) {
@@ -244,7 +244,7 @@ func last(out string, marks ...string) string {
 	return name
 }
 
-// each calls do for all numbers below n, in as many goroutines as there may be processes.
+// each calls do for all numbers below n, with as many goroutines as there may be processes.
 func (o options) each(n int, do func(int)) {
 	numbers := make(chan int)
 	var workers sync.WaitGroup

@@ -1,8 +1,7 @@
-// Package namedfile reads the files that settings name: configurations,
-// certificates, keys, credentials, secrets. Whoever writes a setting may be
-// somebody else than whoever runs the node, so a name may lead to a device
-// without an end or to a pipe that nobody writes. Such files are refused, and
-// none is read beyond its bound.
+// Package namedfile reads the files that settings name: configurations, certificates, keys,
+// credentials, secrets. The author of a setting may not be the person who runs the node, so a name
+// may lead to an endless device or to a pipe that nobody writes. Such files are refused, and no
+// file is read beyond its limit.
 package namedfile
 
 import (
@@ -14,12 +13,11 @@ import (
 	"strings"
 )
 
-// ErrTooLarge reports a file that is larger than its bound.
+// ErrTooLarge means that a file is larger than its limit.
 var ErrTooLarge = errors.New("too large")
 
-// Read returns the content of a regular file of at most the given number of
-// bytes. It does not wait for anybody: a pipe is refused as it is opened.
-// Errors name the file.
+// Read returns the content of a regular file of at most most bytes. It never waits: it refuses a
+// pipe as it opens it. Errors name the file.
 func Read(path string, most int) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|doNotWait, 0) //nolint:gosec // a setting names it; what is no file is refused below
 	if err != nil {
@@ -43,8 +41,8 @@ func Read(path string, most int) ([]byte, error) {
 	return content, nil
 }
 
-// ReadLine is Read for a file that holds one secret, with or without an end
-// of line. An empty one is an error.
+// ReadLine is Read for a file that holds one secret, with or without a line end. An empty file is
+// an error.
 func ReadLine(path string, most int) ([]byte, error) {
 	content, err := Read(path, most)
 	if err != nil {

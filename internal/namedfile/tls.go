@@ -10,17 +10,17 @@ import (
 // mostPEM is larger than any bundle of certificates that is in use.
 const mostPEM = 1 << 20
 
-// ErrNoCertificate reports a file in which there is no certificate in PEM.
+// ErrNoCertificate means that a file has no certificate in PEM form.
 var ErrNoCertificate = errors.New("it holds no certificate in PEM form")
 
-// PEM returns the content of a file of certificates or of a key.
+// PEM returns the content of a file of certificates, or of a key.
 func PEM(path string) ([]byte, error) { return Read(path, mostPEM) }
 
 // Authorities returns the system's authorities and those of a file.
 func Authorities(path string) (*x509.CertPool, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
-		roots = x509.NewCertPool() // the system has none: the file's are all
+		roots = x509.NewCertPool() // the system has no roots; trust only the file's
 	}
 	return roots, AddAuthorities(roots, path)
 }
@@ -50,9 +50,8 @@ func KeyPair(cert, key string) (tls.Certificate, error) {
 	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
-// OwnCertificate sets what a client shows of itself. The files are read now,
-// so that a fault is known, and again for each connection, so that a renewed
-// certificate needs no restart.
+// OwnCertificate sets the client certificate of conf. It reads the files now, to report a fault,
+// and again for each connection, so that a renewed certificate needs no restart.
 func OwnCertificate(conf *tls.Config, cert, key string) error {
 	if _, err := KeyPair(cert, key); err != nil {
 		return err

@@ -2,6 +2,5 @@
 
 package namedfile
 
-// doNotWait is nothing where the name of a file cannot lead to a pipe that is
-// still to be written.
+// doNotWait is zero on systems where a file name cannot lead to a pipe without a writer.
 const doNotWait = 0

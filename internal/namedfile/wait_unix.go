@@ -4,5 +4,5 @@ package namedfile
 
 import "syscall"
 
-// doNotWait lets the opening of a pipe that nobody writes return at once.
+// doNotWait makes opening a pipe without a writer return at once.
 const doNotWait = syscall.O_NONBLOCK

@@ -22,14 +22,14 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// mostWait is how long a server may ask us to wait: the target is well.
+// mostWait is the longest wait that the server may ask for: the target itself is well.
 const mostWait = 5 * time.Minute
 
 // maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 64 << 10
 
-// ask makes one request. refused says that the server does not take the client
-// so; whatever fails, nothing has reached the target.
+// ask makes one request. refused means that the server does not accept the client in this way.
+// After any failure, nothing has reached the target.
 func (t *Tokens) ask(ctx context.Context, secret string, inBody bool) (token *Token, refused bool, f *holdfast.Failure) {
 	form := url.Values{"grant_type": {"client_credentials"}}
 	if len(t.grant.Scopes) > 0 {
@@ -66,13 +66,13 @@ func (t *Tokens) ask(ctx context.Context, secret string, inBody bool) (token *To
 	return token, refused, f
 }
 
-// judge reads an answer: by its status what waiting cures is told from what
-// somebody must change.
+// judge reads an answer. By its status it distinguishes what time cures from what somebody must
+// change.
 func (t *Tokens) judge(status int, is said, secret string) (token *Token, refused bool, f *holdfast.Failure) {
 	switch {
 	case status/100 == 2 && is.Access != "":
 		return is.token(), false, nil
-	case status/100 == 2: // and will be so until somebody changes a setting, here or there
+	case status/100 == 2: // lasting, until somebody changes a setting here or there
 		return nil, false, t.turnedDown("without one: is the URL that of its token endpoint?", is, secret)
 	case status/100 == 3:
 		return nil, false, t.turnedDown(fmt.Sprintf("%d, which leads elsewhere: redirects are not followed", status), said{}, secret)
@@ -85,7 +85,7 @@ func (t *Tokens) judge(status int, is said, secret string) (token *Token, refuse
 	return nil, false, f
 }
 
-// away is a failure of the way to the server: the target has got nothing.
+// away returns the failure to reach the server. The target has received nothing.
 func away(f *holdfast.Failure) *holdfast.Failure {
 	f.MaybeDelivered, f.Err = false, fmt.Errorf("fetch a token: %w", f.Err)
 	if f.Outcome == holdfast.Transient {
@@ -94,7 +94,7 @@ func away(f *holdfast.Failure) *holdfast.Failure {
 	return f
 }
 
-// turnedDown is what no repetition cures, with the server's own words for it
+// turnedDown returns the failure for a refusal that no retry cures, with the server's own words
 // (RFC 6749, section 5.2).
 func (t *Tokens) turnedDown(how string, is said, secret string) *holdfast.Failure {
 	err := errors.New("fetch a token: the authorization server answered " + how)
@@ -106,10 +106,10 @@ func (t *Tokens) turnedDown(how string, is said, secret string) *holdfast.Failur
 	return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "token_refused", Err: err}
 }
 
-// mostWords is how many bytes are shown of each of the server's own words.
+// mostWords limits each of the server's own words, in bytes.
 const mostWords = 500
 
-// said is an answer (RFC 6749, section 5). Seconds are a text at some servers.
+// said is an answer (RFC 6749, section 5). Some servers send the seconds as a text.
 type said struct {
 	Access  string          `json:"access_token"`
 	Type    string          `json:"token_type"`
@@ -119,8 +119,7 @@ type said struct {
 	Description string `json:"error_description"`
 }
 
-// read reads an answer, also one in the form that some older servers use. What
-// cannot be read says nothing.
+// read reads an answer, also in the form of some older servers. Unreadable parts stay empty.
 func read(h http.Header, body []byte) (s said) {
 	switch kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind {
 	case "application/x-www-form-urlencoded", "text/plain":
@@ -138,7 +137,7 @@ func read(h http.Header, body []byte) (s said) {
 func (s *said) token() *Token {
 	t := &Token{Access: s.Access, Type: cmp.Or(s.Type, "Bearer")}
 	if strings.EqualFold(t.Type, "bearer") {
-		t.Type = "Bearer" // some targets want it so
+		t.Type = "Bearer" // some targets insist on this case
 	}
 	if n, err := strconv.ParseFloat(strings.Trim(string(s.Expires), `"`), 64); err == nil && n > 0 {
 		t.until = time.Now().Add(time.Duration(min(n, math.MaxInt32)) * time.Second)

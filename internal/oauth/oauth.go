@@ -1,5 +1,5 @@
-// Package oauth keeps the token of a client of an authorization server, for
-// all adapters that prove by one who they are.
+// Package oauth keeps the access token of a client of an authorization server, for all adapters
+// that authenticate with one.
 package oauth
 
 import (
@@ -13,47 +13,47 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// margin is how long before its end a token is replaced.
+// margin is how long before its expiry a token is replaced.
 const margin = time.Minute
 
-// timeout is the bound for one call of the token endpoint.
+// timeout limits one call of the token endpoint.
 const timeout = 30 * time.Second
 
-// Grant is the client credentials grant (RFC 6749, section 4.4).
+// Grant configures the client credentials grant (RFC 6749, section 4.4).
 type Grant struct {
 	URL    string // of the token endpoint
 	Client string
-	Secret func() (string, error) // asked each time that a token is fetched; its error is shown to people
+	Secret func() (string, error) // called for each fetch of a token; people see its error
 	Scopes []string
 	HTTP   *exchange.Client
 }
 
-// Token is what an authorization server gives.
+// Token is an access token.
 type Token struct {
 	Access string
-	Type   string    // as it stands in a header: Bearer
+	Type   string    // the scheme of the header: Bearer
 	until  time.Time // zero: for ever
 }
 
-// Tokens keeps the token of a grant until a minute before its end, or until a
-// target refuses it. One is fetched at a time. It may be used concurrently.
+// Tokens keeps the token of a grant until a minute before its expiry, or until a target refuses it.
+// It fetches one token at a time. It may be used concurrently.
 type Tokens struct {
 	grant Grant
 
-	turn   chan struct{} // who has it may look at what follows, and fetch a token
-	inBody bool          // the next call has the client's secret in the body
-	worked bool          // it has worked so
+	turn   chan struct{} // its holder may use the fields below, and fetch a token
+	inBody bool          // the next call sends the client's secret in the body
+	worked bool          // this way has worked before
 	token  *Token
-	last   *holdfast.Failure // what the server said when it asked us to wait
+	last   *holdfast.Failure // the server's answer when it asked us to wait
 	until  time.Time
 }
 
-// New returns the tokens of a grant; none is fetched yet.
+// New returns the Tokens of a grant. It fetches none yet.
 func New(g Grant) *Tokens { return &Tokens{grant: g, turn: make(chan struct{}, 1)} }
 
-// Token returns a token that is good for a minute or more, and is not the one
-// that the target has refused; refused is empty where it has refused none. The error is a
-// holdfast.Failure, and nothing has reached the target then.
+// Token returns a token that is valid for at least a minute and is not the refused one. refused is
+// empty if the target has refused none. The error is a *holdfast.Failure; nothing has reached the
+// target then.
 func (t *Tokens) Token(ctx context.Context, refused string) (*Token, error) {
 	select {
 	case t.turn <- struct{}{}:
@@ -62,7 +62,7 @@ func (t *Tokens) Token(ctx context.Context, refused string) (*Token, error) {
 		return nil, &holdfast.Failure{Outcome: holdfast.Unreachable, Code: "token_timeout", Err: fmt.Errorf("wait for a token: %w", ctx.Err())}
 	}
 	if refused != "" && t.token != nil && t.token.Access == refused {
-		t.token = nil // else somebody has replaced it meanwhile
+		t.token = nil // otherwise another goroutine has replaced it
 	}
 	if t.token == nil || !t.token.until.IsZero() && time.Until(t.token.until) < margin {
 		token, f := t.fetch(ctx)
@@ -74,13 +74,13 @@ func (t *Tokens) Token(ctx context.Context, refused string) (*Token, error) {
 	return t.token, nil
 }
 
-// Close closes connections that are idle.
+// Close closes idle connections.
 func (t *Tokens) Close() { t.grant.HTTP.Close() }
 
-// fetch asks for a token, by one call, and by none as long as the server has asked us to wait.
-// Some servers take the client's secret in the header only, some in the body only
-// (RFC 6749, section 2.3.1), and none says which: who is refused in one way, and was never taken
-// so, comes in the other the next time.
+// fetch requests a token with one call, or with none while the server has asked us to wait. Some
+// servers accept the client's secret only in the header, some only in the body (RFC 6749, section
+// 2.3.1), and none says which. If the client is refused in one way that has never worked, the next
+// call uses the other.
 func (t *Tokens) fetch(ctx context.Context) (*Token, *holdfast.Failure) {
 	if wait := time.Until(t.until); wait > 0 {
 		f := *t.last
@@ -105,7 +105,7 @@ func (t *Tokens) fetch(ctx context.Context) (*Token, *holdfast.Failure) {
 	return nil, f
 }
 
-// hidden is what a server may quote, and nobody is to see.
+// hidden returns the secrets that a server may quote.
 func (t *Tokens) hidden(secret string) *secrets.Set {
 	s := &secrets.Set{}
 	s.AddURL(t.grant.URL)
@@ -113,8 +113,8 @@ func (t *Tokens) hidden(secret string) *secrets.Set {
 	return s
 }
 
-// Hide adds a client's secret to what must not be shown, as it is and as it is
-// sent (RFC 6749, section 2.3.1).
+// Hide adds a client's secret to the texts that must not be shown, both plain and in the form in
+// which it is sent (RFC 6749, section 2.3.1).
 func Hide(s *secrets.Set, client, secret string) {
 	s.AddBasic(client, secret)
 	s.AddBasic(url.QueryEscape(client), url.QueryEscape(secret))

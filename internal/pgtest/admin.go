@@ -10,13 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Terminate cuts off the connections of an application, by the application_name that they gave,
-// and returns how many those were.
+// Terminate cuts off the connections with the given application_name, and returns how many there
+// were.
 func (s *Server) Terminate(application string) (int, error) {
 	return s.terminate("application_name = $1", application)
 }
 
-// TerminatePID cuts off one connection, by the number that pg_backend_pid gives.
+// TerminatePID cuts off one connection, by its pg_backend_pid.
 func (s *Server) TerminatePID(pid int) error {
 	n, err := s.terminate("pid = $1", pid)
 	if err == nil && n == 0 {
@@ -36,13 +36,14 @@ func (s *Server) terminate(where string, arg any) (n int, err error) {
 	return n, err
 }
 
-// Tool runs a program that comes with the server, such as pg_dump, in the server's folder: what it
-// writes under a plain name the next one finds.
+// Tool runs a program that comes with the server, such as pg_dump, in the server's folder. A file
+// that it writes under a plain name is there for the next program.
 func (s *Server) Tool(program string, args ...string) error {
 	return s.keep.run(program, exec.Command(filepath.Join(s.bin, program), args...))
 }
 
-// Version is the server's, such as PostgreSQL 15.18; empty while it does not answer.
+// Version returns the server's version, such as PostgreSQL 15.18, or an empty string while it does
+// not answer.
 func (s *Server) Version() string {
 	var version string
 	err := s.admin(func(ctx context.Context, conn *pgx.Conn) error {
@@ -70,11 +71,11 @@ func (s *Server) Exec(database string, statements ...string) error {
 	return s.connected(database, run)
 }
 
-// maintenance is no test's database.
+// maintenance is the name of a database that no test uses.
 const maintenance = "postgres"
 
-// admin works on a connection to that database. The shared server, which nobody stops, keeps
-// it: a new one costs more than what is done with it.
+// admin works on a connection to that database. The shared server, which is never stopped, keeps
+// the connection: making a new one costs more than the work.
 func (s *Server) admin(do func(context.Context, *pgx.Conn) error) error {
 	if s.consoles == nil {
 		return s.connected(maintenance, do)

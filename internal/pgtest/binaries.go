@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// binaries is the folder of the newest PostgreSQL: Debian has one for each version, outside PATH.
+// binaries returns the folder of the newest PostgreSQL: Debian has one per version, outside PATH.
 func binaries() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if err != nil {
@@ -22,20 +22,20 @@ func binaries() (string, error) {
 		return "", errors.New("there is no PostgreSQL: no /usr/lib/postgresql/*/bin/postgres and no postgres in PATH; " +
 			"on Debian: apt-get install postgresql")
 	}
-	// What stands in PATH may be a link; initdb is where it leads.
+	// The entry of PATH may be a link; initdb is beside its target.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return "", err
 	}
 	return filepath.Dir(path), nil
 }
 
-// version reads the 15 of /usr/lib/postgresql/15/bin/postgres; 0 for what is no number.
+// version returns the 15 of /usr/lib/postgresql/15/bin/postgres, or 0 if there is no number.
 func version(postgres string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(postgres))))
 	return n
 }
 
-// bouncer is the program pgbouncer, which Debian puts where only root's PATH leads.
+// bouncer finds the program pgbouncer, which Debian installs in a folder of root's PATH.
 func bouncer() (string, error) {
 	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
 		if path, err := exec.LookPath(name); err == nil {

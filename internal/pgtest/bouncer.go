@@ -12,23 +12,24 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/porttest"
 )
 
-// Pooling is how long a client of a pooler has a connection to the server.
+// Pooling says how long a client of a pooler keeps its connection to the server.
 type Pooling string
 
-// The pool modes of pgbouncer that differ for a client.
+// The pool modes of pgbouncer that a client can tell apart.
 const (
 	Session     Pooling = "session"
 	Transaction Pooling = "transaction"
 )
 
-// A Pooler is a pgbouncer before a server.
+// A Pooler is a pgbouncer in front of a server.
 type Pooler struct {
 	server *Server
 	keep   *keeper
 	port   int
 }
 
-// Bouncer starts a pgbouncer before a server, with its settings as they come, and ends it with the test.
+// Bouncer starts a pgbouncer in front of a server, with default settings, and stops it at the end of the
+// test.
 func Bouncer(t testing.TB, s *Server, p Pooling) *Pooler {
 	t.Helper()
 	b, err := newPooler(s, p)
@@ -93,7 +94,7 @@ default_pool_size = 20
 	return answers(run, b.keep, "pgbouncer", dsn(b.port, b.server.password, "postgres"))
 }
 
-// Through is the URL of the same database as a DSN of the server, through the pooler.
+// Through returns the URL, through the pooler, of the database of a DSN of the server.
 func (b *Pooler) Through(t testing.TB, dsn string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	objectInUse   = "55006" // the SQLSTATE of a database that somebody is connected to
+	objectInUse   = "55006" // the SQLSTATE of a database with open connections
 	nothing       = "template0"
 	templateBegin = "template_"
 )
@@ -25,7 +25,7 @@ func (s *Server) Database(t testing.TB) string {
 	return s.database(t, nothing)
 }
 
-// A Template is a database that others are copies of.
+// A Template is a database to make copies of.
 type Template struct {
 	server *Server
 	name   string
@@ -36,14 +36,14 @@ type template struct {
 	err  error
 }
 
-// Template has fill prepare a database, once per server and name. Whoever calls it with that name
-// while it is filled waits; fill closes its connections before it returns.
+// Template calls fill to prepare a database, once per server and name. Other callers with the same name
+// wait meanwhile. fill closes its connections before it returns.
 func (s *Server) Template(t testing.TB, name string, fill func(dsn string) error) Template {
 	t.Helper()
 	made, _ := s.templates.LoadOrStore(name, new(template))
 	one, database := made.(*template), templateBegin+name
 	one.once.Do(func() {
-		one.err = errors.New("fill did not return") // if it does not: the test that ran it has ended
+		one.err = errors.New("fill did not return") // stays if fill does not return: its test has ended
 		one.err = s.prepare(database, fill)
 	})
 	if one.err != nil {
@@ -59,7 +59,7 @@ func (s *Server) prepare(database string, fill func(dsn string) error) error {
 	if err := fill(s.DSN(database)); err != nil {
 		return err
 	}
-	// A template cannot be copied while somebody is connected to it: from here on nobody can be.
+	// A template cannot be copied while it has connections: from here on it accepts none.
 	if err := s.Exec(maintenance, "alter database "+quoted(database)+" with allow_connections false is_template true"); err != nil {
 		return err
 	}
@@ -89,12 +89,12 @@ func (s *Server) database(t testing.TB, template string) string {
 	return s.DSN(name)
 }
 
-// copy makes a database from a template, and again when the template's last connection has not
-// ended yet: a server takes a moment to see that a client is gone.
+// copy makes a database from a template. It tries again while the template's last connection ends: a
+// server takes a moment to notice that a client is gone.
 func (s *Server) copy(name, template string) error {
 	return s.admin(func(ctx context.Context, conn *pgx.Conn) error {
 		how := ""
-		if s.fileCopy && conn.PgConn().ParameterStatus("server_version") >= "15" { // before, there was no other way
+		if s.fileCopy && conn.PgConn().ParameterStatus("server_version") >= "15" { // before 15 there was no other way
 			how = " strategy file_copy"
 		}
 		tick := time.NewTicker(50 * time.Millisecond)

@@ -1,9 +1,9 @@
 // Package pgtest starts a private PostgreSQL for tests, from the binaries of the system.
 //
-// A server listens on a free port of the loopback interface, keeps its data in a folder of its
-// own, and outlives neither the test nor the test binary: a small watchdog, a process apart, ends
-// it and removes the folder when the binary is gone, also by a panic or by kill -9. As root, which
-// PostgreSQL refuses to be, it runs as the user postgres, or nobody.
+// A server listens on a free port of the loopback interface and keeps its data in its own folder.
+// It outlives neither the test nor the test binary: a small watchdog process stops it and removes
+// the folder when the binary is gone, even after a panic or kill -9. PostgreSQL refuses to run as
+// root, so root runs it as the user postgres, or nobody.
 //
 // Most tests want a database of their own on a server that the whole test binary shares:
 //
@@ -11,6 +11,6 @@
 //
 //	dsn := pgtest.Shared(t).Database(t)
 //
-// A test that stops, kills or pauses the server starts its own with Start. Where there is no
-// PostgreSQL, the test fails and says what to install; nothing here skips.
+// A test that stops, kills or pauses the server starts its own with Start. If there is no
+// PostgreSQL, the test fails and says what to install; no test is skipped.
 package pgtest

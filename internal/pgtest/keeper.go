@@ -17,21 +17,21 @@ import (
 //go:embed watchdog.sh
 var watchdog string
 
-// patience is how long anything here waits for a process, and for a server's answer.
+// patience limits each wait for a process or a server's answer.
 const patience = 60 * time.Second
 
-// A keeper owns a folder and the processes that run in it. Its watchdog sees to it that neither
+// A keeper owns a folder and the processes that run in it. Its watchdog makes sure that neither
 // outlives this process.
 type keeper struct {
 	dir   string
-	owner *owner // whom the folder belongs to, and as whom the processes run; nil: as oneself
+	owner *owner // owner of the folder, and user of the processes; nil: the current user
 	dog   *exec.Cmd
-	leash io.Closer // closed, it tells the watchdog to end all; the kernel closes it when we are gone
+	leash io.Closer // closing it tells the watchdog to end everything; the kernel closes it when this process ends
 	once  sync.Once
 	err   error
 }
 
-// newKeeper makes a folder below parent; "" is the system's folder for temporary files.
+// newKeeper makes a folder in parent; "" is the system's folder for temporary files.
 func newKeeper(parent, name string) (*keeper, error) {
 	who, err := unprivileged()
 	if err != nil {
@@ -51,7 +51,7 @@ func newKeeper(parent, name string) (*keeper, error) {
 	return k, nil
 }
 
-// watch starts the watchdog, apart from the terminal's signals: it must outlive us.
+// watch starts the watchdog, detached from the terminal's signals: it must outlive this process.
 func (k *keeper) watch() error {
 	k.dog = exec.Command("sh", "-c", watchdog, "watchdog", k.dir)
 	k.dog.Dir = "/"
@@ -66,7 +66,7 @@ func (k *keeper) watch() error {
 	return k.dog.Start()
 }
 
-// give hands a file or folder to the user whom the processes run as.
+// give gives a file or folder to the user of the processes.
 func (k *keeper) give(path string) error {
 	if k.owner == nil {
 		return nil
@@ -74,7 +74,7 @@ func (k *keeper) give(path string) error {
 	return os.Chown(path, k.owner.uid, k.owner.gid)
 }
 
-// write makes a file that the processes may read and nobody else.
+// write makes a file that only the processes can read.
 func (k *keeper) write(name, text string) (string, error) {
 	path := filepath.Join(k.dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -83,13 +83,13 @@ func (k *keeper) write(name, text string) (string, error) {
 	return path, k.give(path)
 }
 
-// close ends all processes, removes the folder, and returns when that is done.
+// close ends all processes and removes the folder, and then returns.
 func (k *keeper) close() error {
 	k.once.Do(func() {
 		timer := time.AfterFunc(patience, func() { _ = k.dog.Process.Kill() })
 		defer timer.Stop()
 		_ = k.leash.Close()
-		_ = k.dog.Wait() // what it left behind says more than how it ended
+		_ = k.dog.Wait() // what it left behind says more than its exit status
 		if _, err := os.Stat(k.dir); err == nil {
 			k.err = fmt.Errorf("remove %s: its watchdog has ended and it is still there", k.dir)
 		}
@@ -97,15 +97,15 @@ func (k *keeper) close() error {
 	return k.err
 }
 
-// A process is one that the keeper started and has not seen the end of.
+// A process is a running process of the keeper.
 type process struct {
 	pid  int
-	done chan struct{} // closed at its end
-	err  error         // how it ended; read after done
+	done chan struct{} // closed when it ends
+	err  error         // its exit error; valid after done
 }
 
-// spawn starts a command in the folder. What it writes goes to the log name.log; the signal is the
-// one that makes it end soon.
+// spawn starts a command in the folder. Its output goes to the log name.log. signal is the one that
+// stops it quickly.
 func (k *keeper) spawn(name, signal string, cmd *exec.Cmd) (*process, error) {
 	log, err := os.OpenFile(k.logFile(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -125,7 +125,7 @@ func (k *keeper) spawn(name, signal string, cmd *exec.Cmd) (*process, error) {
 	err = os.WriteFile(note, fmt.Appendf(nil, "%s %d\n", signal, p.pid), 0o600)
 	go func() {
 		p.err = cmd.Wait()
-		_ = os.Remove(note) // from here on the number may be another's
+		_ = os.Remove(note) // from here on another process may have the number
 		close(p.done)
 	}()
 	if err != nil {
@@ -148,7 +148,7 @@ func (k *keeper) run(name string, cmd *exec.Cmd) error {
 	return nil
 }
 
-// wait returns how the process ended, and an error if it did not within the time allowed.
+// wait returns the exit error of the process, or an error if it does not end in time.
 func (p *process) wait() error {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -171,7 +171,7 @@ func (p *process) ended() bool {
 
 func (k *keeper) logFile(name string) string { return filepath.Join(k.dir, name+".log") }
 
-// log is the end of what a process wrote, to be shown beside an error.
+// log returns the end of a process's output, to show beside an error.
 func (k *keeper) log(name string) string {
 	text, err := os.ReadFile(k.logFile(name))
 	if err != nil {
@@ -181,7 +181,7 @@ func (k *keeper) log(name string) string {
 	return "the end of its log:\n\t" + strings.Join(lines[max(0, len(lines)-40):], "\n\t")
 }
 
-// environment is ours without what would lead a server or its tools elsewhere.
+// environment returns our environment without variables that would mislead a server or its tools.
 func environment() []string {
 	var env []string
 	for _, entry := range os.Environ() {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Pause stops all processes of the server where they stand, as a stalled machine does: connections
-// stay open and nothing answers. Resume lets them go on.
+// Pause freezes all processes of the server, like a stalled machine: connections stay open and nothing
+// answers. Resume continues them.
 func (s *Server) Pause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +25,7 @@ func (s *Server) Pause() error {
 		return err
 	}
 	s.paused = pids
-	// Also the watchdog may have to wake them.
+	// The watchdog may have to wake them, too.
 	_, err = s.keep.write("paused", numbers(pids))
 	return err
 }
@@ -39,7 +39,7 @@ func (s *Server) Resume() error {
 	}
 	var errs error
 	for _, pid := range s.paused {
-		// A child that was about to end when it was listed is no process that waits.
+		// A child that was about to end when it was listed may be gone.
 		if err := signal(pid, "CONT"); !errors.Is(err, syscall.ESRCH) {
 			errs = errors.Join(errs, err)
 		}
@@ -73,7 +73,7 @@ func (s *Server) Kill() error {
 }
 
 // gone waits until the processes hold nothing: the next server refuses to start while a child of the
-// last one has its memory. They may stay as entries of the process table that nobody asks for.
+// last one has its memory. Unreaped entries of the process table do not matter.
 func gone(pids []int) error {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		table, err := processes()
@@ -90,8 +90,8 @@ func gone(pids []int) error {
 	return fmt.Errorf("kill the server: some of %v still run after %v", pids, patience)
 }
 
-// freeze stops the server's processes and returns their numbers, the first one's first: once it is
-// stopped, it starts no other.
+// freeze stops the server's processes and returns their numbers, the parent's first: once it is
+// stopped, it starts no others.
 func (s *Server) freeze() ([]int, error) {
 	if s.run.ended() {
 		return nil, errors.New("the server does not run")
@@ -109,7 +109,8 @@ func (s *Server) freeze() ([]int, error) {
 	return append([]int{s.run.pid}, children...), nil
 }
 
-// childrenOf is what each signal must be sent to as well: each child of a server is a group of its own.
+// childrenOf returns the children of a server: each is a process group of its own, so a signal must be
+// sent to each.
 func childrenOf(parent int) ([]int, error) {
 	table, err := processes()
 	var pids []int
@@ -126,7 +127,7 @@ type entry struct {
 	state  string
 }
 
-// processes asks ps, which each Unix has.
+// processes runs ps, which each Unix has.
 func processes() (map[int]entry, error) {
 	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,stat=").Output()
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An owner is a user whom the processes run as.
+// An owner is the user of the processes.
 type owner struct{ uid, gid int }
 
-// unprivileged is as whom a server runs: nil, as oneself, but for root.
+// unprivileged returns the user for a server: nil, for the current one, unless that is root.
 func unprivileged() (*owner, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -34,7 +34,7 @@ func unprivileged() (*owner, error) {
 	return nil, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody")
 }
 
-// detach lets a command run as the owner, and out of reach of the terminal's signals.
+// detach makes a command run as the owner, detached from the terminal's signals.
 func detach(cmd *exec.Cmd, as *owner) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if as != nil {
@@ -43,7 +43,7 @@ func detach(cmd *exec.Cmd, as *owner) error {
 	return nil
 }
 
-// roomIn is how many bytes are free in a folder's file system; 0 where there is no such folder.
+// roomIn returns the free bytes in a folder's file system, or 0 if there is no such folder.
 func roomIn(dir string) uint64 {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil {

@@ -26,27 +26,26 @@ import (
 // superuser is the user of each DSN.
 const superuser = "holdfast"
 
-// Options of a server; the zero value works, and syncs to disk as a real one does.
+// Options of a server. The zero value is ready to use, and syncs to disk as a real server does.
 type Options struct {
-	// NoSync is for tests that cut no power: fsync=off, and the files in memory where there is room.
-	// A kill of the server loses nothing by it.
+	// NoSync is for tests without power cuts: fsync=off, and the files in memory if there is room. Killing the
+	// server loses nothing.
 	NoSync bool
-	// Dir is where the server's own folder is made; "" is the system's folder for temporary files.
-	// When root, the user that the server runs as must be able to reach it.
+	// Dir is the parent of the server's folder; "" is the system's folder for temporary files. If the tests run
+	// as root, the user of the server must have access to it.
 	Dir string
-	// Beside is for tests that wait for servers and other processes more than they
-	// compute: Main runs twice as many of them at once as there are processors,
-	// unless somebody says how many.
+	// Beside is for tests that mostly wait for servers and other processes. Main then runs twice as many tests
+	// at once as there are processors, unless -parallel is given.
 	Beside bool
-	// Settings are further lines of postgresql.conf, or other values for those of this package.
+	// Settings are further lines of postgresql.conf. They override those of this package.
 	Settings map[string]string
 
-	// auth is how a client proves that it knows the password; "" is scram-sha-256. What a server
-	// of many tests asks for must not cost a thousand hashes at each connection.
+	// auth is the method by which a client proves its password; "" is scram-sha-256. On a server shared by many
+	// tests it must not cost a thousand hashes per connection.
 	auth string
 }
 
-// folder is where the server's own folder is made. In memory a database is copied ten times as fast.
+// folder returns the parent of the server's folder. Copying a database is ten times as fast in memory.
 func (o Options) folder() string {
 	if o.Dir == "" && o.NoSync && os.Getenv("TMPDIR") == "" && roomIn(memory) > 2<<30 {
 		return memory
@@ -54,20 +53,20 @@ func (o Options) folder() string {
 	return o.Dir
 }
 
-// memory is a file system in memory, on Linux.
+// memory is Linux's file system in memory.
 const memory = "/dev/shm"
 
-// Mode is how a server is stopped.
+// Mode says how a server is stopped.
 type Mode string
 
 // The modes of pg_ctl that do not wait for clients.
 const (
-	Fast      Mode = "INT"  // clients are cut off, transactions rolled back, a checkpoint made
-	Immediate Mode = "QUIT" // as by a crash: the next start recovers from the log
+	Fast      Mode = "INT"  // cuts clients off, rolls transactions back, makes a checkpoint
+	Immediate Mode = "QUIT" // like a crash: the next start recovers from the log
 )
 
-// A Server is a private PostgreSQL. Its methods may be called from several goroutines; each
-// returns when what it says has happened. The port stays the same over restarts.
+// A Server is a private PostgreSQL. Its methods may be called concurrently; each returns when its effect is
+// complete. The port stays the same over restarts.
 type Server struct {
 	bin      string
 	keep     *keeper
@@ -75,17 +74,17 @@ type Server struct {
 	password string
 
 	mu     sync.Mutex // guards the fields up to the empty line
-	run    *process   // the server that was started last
-	paused []int      // its processes while they are stopped
+	run    *process   // the last server process
+	paused []int      // its processes while they are paused
 
 	templates sync.Map // name → *template
-	fileCopy  bool     // copy databases as files, not through the log: faster where nothing is synced
+	fileCopy  bool     // copy databases as files, not through the log: faster without syncs
 
-	// Of the server that tests share, where what one leaves behind others would carry.
+	// For the shared server; a connection carries over what a user leaves behind.
 	consoles chan *pgx.Conn
 }
 
-// New starts a server for a program that is no test; Close ends it.
+// New starts a server for a program that is not a test. Close stops it.
 func New(o Options) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
@@ -102,13 +101,13 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// create makes the data folder and starts the server for the first time, on a port that is free.
+// create makes the data folder and starts the server for the first time, on a free port.
 func (s *Server) create(o Options) error {
 	password, err := s.keep.write("password", s.password)
 	if err != nil {
 		return err
 	}
-	// The server starts empty at each run: what initdb writes need not survive a power cut by itself.
+	// Each run starts with an empty server, so the files of initdb need not survive a power cut.
 	initdb := exec.Command(filepath.Join(s.bin, "initdb"), "--pgdata="+s.data(), "--username="+superuser,
 		"--pwfile="+password, "--auth="+cmp.Or(o.auth, "scram-sha-256"), "--encoding=UTF8", "--locale=C", "--no-sync")
 	if err := s.keep.run("initdb", initdb); err != nil {
@@ -123,7 +122,7 @@ func (s *Server) create(o Options) error {
 		}
 		err = s.Start()
 		if err == nil || !strings.Contains(s.keep.log("postgres"), "could not bind") {
-			break // else somebody took the port between our look and the server's
+			break // otherwise another process took the port in the meantime
 		}
 	}
 	return err
@@ -140,13 +139,13 @@ func (s *Server) settings(o Options) string {
 		"shared_buffers":          "64MB",
 		"fsync":                   "on",
 		"synchronous_commit":      "on",
-		"logging_collector":       "off", // standard error is the log
+		"logging_collector":       "off", // log to standard error
 		"log_line_prefix":         "%m [%p] %a ",
 		"timezone":                "UTC",
 	}
 	if o.NoSync {
 		all["fsync"] = "off"
-		all["max_wal_size"] = "256MB" // it may be memory
+		all["max_wal_size"] = "256MB" // the disk may be memory
 	}
 	maps.Copy(all, o.Settings)
 	var b strings.Builder
@@ -156,7 +155,7 @@ func (s *Server) settings(o Options) string {
 	return b.String()
 }
 
-// sockets is the folder of the server's Unix socket: its own, unless the path is longer than a socket's may be.
+// sockets returns the folder of the server's Unix socket: its own, unless the path is too long for a socket.
 func (s *Server) sockets() string {
 	if len(s.keep.dir)+len("/.s.PGSQL.12345") > 100 {
 		return ""
@@ -164,7 +163,7 @@ func (s *Server) sockets() string {
 	return s.keep.dir
 }
 
-// DSN is the URL of a database of the server.
+// DSN returns the URL of a database of the server.
 func (s *Server) DSN(database string) string { return dsn(s.port, s.password, database) }
 
 func dsn(port int, password, database string) string {
@@ -175,14 +174,14 @@ func dsn(port int, password, database string) string {
 	return u.String()
 }
 
-// PID is the number of the server's first process, the parent of all others.
+// PID returns the number of the server's first process, the parent of all others.
 func (s *Server) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run.pid
 }
 
-// Log is the end of the server's log.
+// Log returns the end of the server's log.
 func (s *Server) Log() string { return s.keep.log("postgres") }
 
 // Start starts the server again after Stop or Kill, and waits until it answers.
@@ -200,7 +199,7 @@ func (s *Server) Start() error {
 	return answers(run, s.keep, "postgres", s.DSN("postgres"))
 }
 
-// answers waits until a process takes connections, and fails when it has ended instead.
+// answers waits until a process accepts connections. It fails if the process has ended.
 func answers(run *process, keep *keeper, name, dsn string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -234,7 +233,7 @@ func (s *Server) Stop(m Mode) error {
 	if err := signal(s.run.pid, string(m)); err != nil {
 		return err
 	}
-	// It returns a status of its own after an immediate stop: that it has ended is what counts.
+	// After an immediate stop the exit status is not zero; only that it has ended counts.
 	if err := s.run.wait(); !s.run.ended() {
 		return fmt.Errorf("stop the server: %w\n%s", err, s.Log())
 	}
@@ -249,5 +248,5 @@ func (s *Server) Restart(m Mode) error {
 	return s.Start()
 }
 
-// Close ends the server, whatever it does, and removes all that it had.
+// Close stops the server, whatever it does, and removes its data.
 func (s *Server) Close() error { return s.keep.close() }

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// shared is the server of the test binary. It is a variable of the package because TestMain and the
-// tests have no value in common.
+// shared is the server of the test binary. It is a package variable because TestMain and the tests
+// share no value.
 var shared struct {
 	mu     sync.Mutex
 	inMain bool
@@ -22,8 +22,8 @@ var shared struct {
 	err    error
 }
 
-// Main runs the tests of a binary, and then ends the server that they shared, if one asked for it.
-// It returns the exit code.
+// Main runs the tests of a binary, then stops the server that they shared, if any. It returns the
+// exit code.
 func Main(m *testing.M, o Options) int {
 	shared.mu.Lock()
 	shared.inMain, shared.opts = true, o
@@ -45,7 +45,7 @@ func Main(m *testing.M, o Options) int {
 	return code
 }
 
-// beside does what Options.Beside says.
+// beside implements Options.Beside.
 func (o Options) beside() error {
 	if !o.Beside {
 		return nil
@@ -61,8 +61,8 @@ func (o Options) beside() error {
 	return flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 }
 
-// Shared is the server that all tests of the binary share. It starts with the first one that asks.
-// Tests stop, pause or kill only a server of their own.
+// Shared returns the server that all tests of the binary share. The first call starts it. A test
+// must not stop, pause or kill it; Start gives it a server of its own.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	shared.mu.Lock()
@@ -83,8 +83,8 @@ func Shared(t testing.TB) *Server {
 	return shared.server
 }
 
-// Start starts a server for one test, and ends it with the test. The end of its log is shown if the
-// test has failed.
+// Start starts a server for one test, and stops it at the end of the test. If the test has failed,
+// it logs the end of the server's log.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s, err := New(o)

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/porttest"
 )
 
-// Standby starts a second server that copies all that this one writes, under a name that
-// synchronous_standby_names may have, and ends it with the test. It takes readers only, until it is
+// Standby starts a second server that replicates this one, under a name for
+// synchronous_standby_names, and stops it at the end of the test. It is read-only until it is
 // promoted.
 func (s *Server) Standby(t testing.TB, name string, o Options) *Server {
 	t.Helper()
@@ -75,7 +75,7 @@ func (s *Server) follow(primary *Server, name string, o Options) error {
 	return primary.followed(name)
 }
 
-// followed waits until a standby gets what is written as it is written.
+// followed waits until a standby is streaming.
 func (s *Server) followed(name string) error {
 	return s.admin(func(ctx context.Context, conn *pgx.Conn) error {
 		tick := time.NewTicker(20 * time.Millisecond)
@@ -94,10 +94,10 @@ func (s *Server) followed(name string) error {
 	})
 }
 
-// Promote makes a standby a server of its own, which takes writers.
+// Promote makes a standby an independent server that accepts writes.
 func (s *Server) Promote() error { return s.Exec("postgres", "select pg_promote(true, 60)") }
 
-// Both is the URL of a database that is on one of two servers.
+// Both returns the URL of a database on one of two servers.
 func (s *Server) Both(other *Server, dsn string) (string, error) {
 	c, err := pgx.ParseConfig(dsn)
 	if err != nil {

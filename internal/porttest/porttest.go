@@ -1,5 +1,4 @@
-// Package porttest finds ports for the servers that tests start in other
-// processes.
+// Package porttest finds ports for servers that tests start in other processes.
 package porttest
 
 import (
@@ -13,14 +12,14 @@ import (
 
 var (
 	mu   sync.Mutex
-	held []net.PacketConn // for as long as this process lives
+	held []net.PacketConn // held as long as this process lives
 )
 
-// Free returns a port of the loopback that no TCP server uses, and that no other
-// call on this machine returns while this process lives: between the look and the
-// server's start, and while a server is down, nobody else takes it. It is below those
-// that the system gives to connections that go out; else a client that dials a server
-// which is down could be given that port, and be connected to itself.
+// Free returns a port of the loopback that no TCP server uses. No other call on this machine
+// returns it while this process lives. So nobody else takes it before the server starts, or while
+// the server is down. The port is below the range that the system uses for outgoing connections.
+// Otherwise a client that dials a stopped server could get that very port, and be connected to
+// itself.
 func Free() (int, error) {
 	var errs error
 	for range 50 {
@@ -33,8 +32,8 @@ func Free() (int, error) {
 	return 0, fmt.Errorf("find a free port: %w", errs)
 }
 
-// take holds the UDP port of the same number, which no server under test uses, as the
-// sign that the number is taken.
+// take binds the UDP port of the same number, which no server under test uses, to mark the number
+// as taken.
 func take(port int) (int, error) {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	sign, err := net.ListenPacket("udp", address)

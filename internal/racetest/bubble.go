@@ -7,12 +7,11 @@ import (
 	"testing/synctest"
 )
 
-// Bubble runs f as [synctest.Test] does: in virtual time. Under the race detector it
-// runs on one processor meanwhile. All timers of a bubble share one context of the
-// detector, and Go 1.26 lets two processors use it at once: one that fires a timer,
-// and one that looks at another timer's channel. Then the detector crashes
-// (golang/go#78156). One processor finds the same races, since what the detector
-// looks for is an order, not an instant. It may be called by several tests at once.
+// Bubble runs f like [synctest.Test], in virtual time. Under the race detector it runs on one
+// processor meanwhile. All timers of a bubble share one context of the detector, and Go 1.26 lets
+// two processors use it at once: one that fires a timer, and one that reads another timer's
+// channel. Then the detector crashes (golang/go#78156). One processor finds the same races, since
+// the detector looks at order, not at time. Tests may call it concurrently.
 func Bubble(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	if On() {
@@ -24,7 +23,7 @@ func Bubble(t *testing.T, f func(*testing.T)) {
 
 var processors width
 
-// A width counts the bubbles that run, and gives the processors back after the last.
+// A width counts the running bubbles, and restores the number of processors after the last.
 type width struct {
 	mu      sync.Mutex
 	bubbles int

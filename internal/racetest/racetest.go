@@ -1,6 +1,6 @@
-// Package racetest keeps tests whole: one that the race detector would make too
-// long, or in which it has nothing to find, is not made smaller, but left out, and
-// scripts/test runs it in a step of its own, without the detector.
+// Package racetest keeps tests at full size. A test that would take too long under the race
+// detector, or in which there is nothing to detect, is not made smaller but skipped. scripts/test
+// then runs it in a separate step without the detector.
 package racetest
 
 import (
@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// On says whether the race detector watches this process.
+// On reports whether the race detector is enabled.
 func On() bool {
 	info, _ := debug.ReadBuildInfo()
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// Without skips a test under the race detector, for a reason. By the words of the
-// skip scripts/test finds what it has to run again.
+// Without skips a test under the race detector, and gives the reason. By the text of the skip
+// scripts/test finds the tests to run again.
 func Without(t testing.TB, why string) {
 	t.Helper()
 	if On() {

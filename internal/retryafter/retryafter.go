@@ -1,5 +1,5 @@
-// Package retryafter reads and writes the Retry-After header of HTTP (RFC
-// 9110, 10.2.3), for everything that calls or answers.
+// Package retryafter reads and writes the Retry-After header of HTTP (RFC 9110, 10.2.3), for all
+// clients and servers.
 package retryafter
 
 import (
@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// Max caps what the other side may ask for.
+// Max limits the wait that the other side may ask for.
 const Max = 24 * time.Hour
 
-// Of reads the header: seconds, or an HTTP date, which is held against the
-// answer's own Date, since two machines' clocks differ. Zero: none, or
-// nothing that can be read.
+// Of reads the header: seconds, or an HTTP date. A date is compared with the answer's own Date,
+// since two machines' clocks differ. Zero: absent or unreadable.
 func Of(h http.Header) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text == "" {
@@ -34,7 +33,7 @@ func Of(h http.Header) time.Duration {
 	return min(max(at.Sub(now), 0), Max)
 }
 
-// Seconds writes a wait for the header, rounded up.
+// Seconds returns a wait in the form of the header, rounded up.
 func Seconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

@@ -1,4 +1,4 @@
-// Package rowsql makes of a table's description what the SQL of both stores has in common.
+// Package rowsql makes the SQL that both stores have in common from a table's description.
 package rowsql
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// Names are those of columns, separated by commas.
+// Names returns the names of columns, separated by commas.
 func Names(columns []rows.Column) string {
 	names := make([]string, len(columns))
 	for i := range columns {
@@ -19,7 +19,8 @@ func Names(columns []rows.Column) string {
 	return strings.Join(names, ", ")
 }
 
-// Numbers are n parameters from one on, separated by commas; sign is what they begin with.
+// Numbers returns n numbered parameters, separated by commas. The first number is from; sign begins
+// each.
 func Numbers(sign string, from, n int) string {
 	numbers := make([]string, n)
 	for i := range numbers {
@@ -28,8 +29,8 @@ func Numbers(sign string, from, n int) string {
 	return strings.Join(numbers, ", ")
 }
 
-// Values are the columns of a table as they are read: with a value in the place of each
-// NULL but of bytes.
+// Values returns the columns of a table for reading. Each NULL is replaced by a value, except for
+// bytes.
 func Values(t *rows.Table) string {
 	columns := make([]string, len(t.Columns))
 	for i, f := range t.Fields(t.New()) {
@@ -44,14 +45,14 @@ func Values(t *rows.Table) string {
 		case *int64:
 			columns[i] = "coalesce(" + c.Name + ", 0)"
 		case *rows.Instant:
-			columns[i] = "coalesce(" + c.Name + ", -9223372036854775807 - 1)" // rows.None, as a number of 64 bits
+			columns[i] = "coalesce(" + c.Name + ", -9223372036854775807 - 1)" // rows.None, as a 64-bit number
 		}
 	}
 	return strings.Join(columns, ", ")
 }
 
-// Stands is the condition that a row goes with one that there is; seq is its number. Each table
-// is asked for one row, in PostgreSQL as well, which would read a whole table for EXISTS OR EXISTS.
+// Stands returns the condition that the row to which a row belongs exists; seq is its number. Each
+// table is queried for one row. PostgreSQL would read a whole table for EXISTS OR EXISTS.
 func Stands(t *rows.Table, seq string) string {
 	var asked strings.Builder
 	for _, of := range t.Of {
@@ -60,8 +61,8 @@ func Stands(t *rows.Table, seq string) string {
 	return "coalesce(" + asked.String() + "NULL) IS NOT NULL"
 }
 
-// Replace ends an INSERT INTO the table AS o: a row takes the place of the one with its
-// key. Greater is the function that finds the greater of two.
+// Replace returns the end of an INSERT INTO the table AS o by which a row replaces the one with its
+// key. greater is the name of the function that returns the greater of two.
 func Replace(t *rows.Table, greater string) string {
 	var sets []string
 	where := ""
@@ -84,8 +85,9 @@ func Replace(t *rows.Table, greater string) string {
 // never is an instant that does not come, in both stores.
 const never = math.MaxInt64
 
-// Value is what a column gets of a field: nil for NULL, a string, bytes or a number; else the
-// field, a *bool or a *holdfast.ID, which each store keeps in its own way. rows.Now stays.
+// Value converts a field to the value of its column: nil for NULL, a string, bytes or a number. A
+// *bool or a *holdfast.ID is returned unchanged, since each store keeps it in its own way. rows.Now
+// is also unchanged.
 func Value(c *rows.Column, field any, base int64) any {
 	switch f := field.(type) {
 	case *string:
@@ -116,7 +118,7 @@ func Value(c *rows.Column, field any, base int64) any {
 	return nil
 }
 
-// Scan reads a row of Values.
+// Scan reads a row that was selected with Values.
 func Scan(scan func(dest ...any) error, t *rows.Table, base int64, id func(v any) holdfast.ID) (rows.Row, error) {
 	r := t.New()
 	fields := t.Fields(r)

@@ -1,19 +1,17 @@
 // Package run keeps the parts of a node alive together, and ends them together.
 //
-// What is promised: no part is left behind. [All] returns when every part that it
-// started has returned, and its error holds what each of them had to say. Parts are
-// stopped in the reverse of the order in which they are listed, one after the other,
-// so that a part can rely on the parts listed before it until its own Run has returned:
+// It promises that no part is left behind. [All] returns when every part that it started has
+// returned, and its error holds the errors of all of them. Parts are stopped in reverse order, one
+// after the other. So a part can rely on the parts listed before it until its own Run has returned:
 //
 //	start   store ──► inbox ──► dispatcher ──► server      (at once, in this order)
 //	stop    store ◄── inbox ◄── dispatcher ◄── server      (each waits for the one before)
 //
-// What is not promised: that a part is ready when the next one starts (open and listen
-// before you build the list), and that stopping ends in bounded time. All waits for as
-// long as a part takes; the process that calls it sets the limit, by a timer or a second
-// signal.
+// It does not promise that a part is ready when the next one starts (open and listen before you
+// build the list), nor that stopping ends in bounded time. All waits as long as a part takes. The
+// process that calls it sets the limit, by a timer or a second signal.
 //
-// The lists of parts in package node call it, and any part that is itself made of parts.
+// The lists of parts in package node use it, and so does any part that consists of parts.
 package run
 
 import (
@@ -23,33 +21,32 @@ import (
 	"slices"
 )
 
-// ErrEarly is the error of a part that returned nil before anybody stopped it. A part
-// runs until it is stopped: one that is gone without a word would leave a node that looks
-// alive and no longer does its work.
+// ErrEarly is the error of a part that returned nil before it was stopped. A part runs until it is
+// stopped: if it ended silently, the node would look alive but no longer do its work.
 var ErrEarly = errors.New("ended before it was stopped")
 
 // Part is a piece of a node that works until it is stopped.
 type Part struct {
-	// Name says in an error which part it was.
+	// Name identifies the part in an error.
 	Name string
-	// Run blocks until ctx ends, then finishes what it has in hand and returns nil. An
-	// error ends the whole group. It is called once, on a goroutine of its own. The context
-	// has the values of the group's context, yet neither its end nor its deadline: it ends
-	// when it is this part's turn to stop.
+	// Run blocks until ctx ends, then finishes its work in hand and returns nil. An error ends the
+	// whole group. It is called once, on its own goroutine. The context has the values of the
+	// group's context, but neither its end nor its deadline: it ends when it is this part's turn to
+	// stop.
 	Run func(ctx context.Context) error
 }
 
-// All runs the parts until ctx ends or one of them fails, then stops them, the
-// last one first, each before the one it was built on. It returns nil when ctx ended and
-// every part came to a clean end; otherwise the errors of all parts, joined, each with the
-// name of its part, the first to end first. A panic of a part is not caught.
+// All runs the parts until ctx ends or one of them fails. Then it stops them, last one first, each
+// before the one that it was built on. It returns nil if ctx ended and every part returned nil.
+// Otherwise it returns the errors of all parts, joined in the order in which the parts ended, each
+// with the name of its part. It does not catch a panic of a part.
 func All(ctx context.Context, parts ...Part) error {
 	type live struct {
 		stop context.CancelFunc
 		done chan struct{}
 	}
-	// There is room for every part: one that fails while others are being stopped must not
-	// wait for a reader.
+	// There is room for every part: a part that fails while others are being stopped must not wait
+	// for a reader.
 	ended := make(chan error, len(parts))
 	running := make([]live, 0, len(parts))
 	for _, p := range parts {

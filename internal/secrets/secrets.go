@@ -1,8 +1,7 @@
-// Package secrets takes our own credentials out of text that others wrote and
-// people are shown: servers quote what they refuse. It promises that a secret
-// is found in the forms in which it was sent or is usually quoted, and so is
-// each piece of it of 16 bytes or more. Text is scrubbed as a whole first and
-// cut then: what is cut first may hold half a secret.
+// Package secrets removes our own credentials from foreign text that people see: servers quote what
+// they refuse. It finds a secret in the forms in which it was sent or is usually quoted, and each
+// piece of it of 16 bytes or more. Clean a text as a whole before you cut it: a cut text may hold
+// half a secret.
 package secrets
 
 import (
@@ -20,32 +19,32 @@ import (
 )
 
 const (
-	// piece is the length from which a part of a secret is hidden, too.
+	// piece is the length from which a part of a secret is also hidden.
 	piece = 16
-	// short is the length below which a secret is hidden only where it stands
-	// alone: it would blot out half of what is said.
+	// short is the length below which a secret is hidden only where it stands alone: otherwise it
+	// would hide half of every text.
 	short = 4
-	// Mark stands for what was taken out.
+	// Mark replaces what was removed.
 	Mark = "[secret]"
 )
 
-// Set is what must not be shown. Its zero value hides nothing. It must not be
-// added to while it is used.
+// Set is a set of texts that must not be shown. The zero value hides nothing. It must not be
+// extended while it is in use.
 type Set struct {
-	forms []string // of which each piece is hidden, too
+	forms []string // pieces of these are hidden too
 	whole []string
 }
 
-// Add hides secrets; empty ones are none.
+// Add hides secrets. It ignores empty ones.
 func (s *Set) Add(secrets ...string) {
 	for _, secret := range secrets {
 		if secret == "" {
 			continue
 		}
 		s.add(secret)
-		for skip := range min(3, len(secret)) { // what is sent before it shifts the encoding
+		for skip := range min(3, len(secret)) { // the text sent before it shifts its base64 form
 			if skip > 0 && len(secret) < piece {
-				break // little is left of it
+				break // too little is left
 			}
 			s.add(base64.RawStdEncoding.EncodeToString([]byte(secret[skip:])))
 			s.add(base64.RawURLEncoding.EncodeToString([]byte(secret[skip:])))
@@ -53,8 +52,7 @@ func (s *Set) Add(secrets ...string) {
 	}
 }
 
-// AddWhole hides texts of which only the whole is secret, as of a URL whose host
-// everybody may know.
+// AddWhole hides texts only as a whole, such as a URL whose host may be shown.
 func (s *Set) AddWhole(texts ...string) {
 	for _, text := range texts {
 		if text != "" && !slices.Contains(s.whole, text) {
@@ -63,15 +61,15 @@ func (s *Set) AddWhole(texts ...string) {
 	}
 }
 
-// AddBasic hides a password, alone and with its user as RFC 7617 sends it.
+// AddBasic hides a password, alone and together with its user in the form of RFC 7617.
 func (s *Set) AddBasic(user, password string) {
 	if password != "" {
 		s.Add(password, user+":"+password)
 	}
 }
 
-// AddHeader hides the value of a header, and what stands in it behind a scheme
-// or a name, as in "Token abc" or "session=abc".
+// AddHeader hides the value of a header, and the part of it after a scheme or a name, as in "Token
+// abc" or "session=abc".
 func (s *Set) AddHeader(value string) {
 	s.Add(value)
 	for _, part := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ;,=", r) }) {
@@ -81,9 +79,8 @@ func (s *Set) AddHeader(value string) {
 	}
 }
 
-// AddURL hides the password of a URL, and the values of its query that are as
-// long as keys are or whose names say that they are secret. Text that is no
-// URL has none.
+// AddURL hides the password of a URL, and values of its query that are as long as keys, or whose
+// names denote a secret. It ignores a text that is no URL.
 func (s *Set) AddURL(text string) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -101,8 +98,8 @@ func (s *Set) AddURL(text string) {
 	}
 }
 
-// AddHeaders hides the values of those headers that may carry credentials, if
-// they are as long as keys are or their names say that they are secret.
+// AddHeaders hides the values of headers that may carry credentials, if they are as long as keys or
+// their names denote a secret.
 func (s *Set) AddHeaders(all http.Header) {
 	for name, values := range all {
 		for _, value := range values {
@@ -113,23 +110,21 @@ func (s *Set) AddHeaders(all http.Header) {
 	}
 }
 
-// Names says whether the name of a header or of a value in a query is one
-// under which secrets are sent.
+// Names reports whether a header or a query value with this name usually carries a secret.
 func Names(name string) bool {
 	return regexp.MustCompile(`(?i)auth|cookie|key|token|secret|pass|pwd|^pin$|sig|^code$|credential`).MatchString(name)
 }
 
-// add notes text as it is, and as it stands in URLs, in JSON, in HTML and
-// between quotes; and each of these between the quotes that errors put around
-// what they show.
+// add notes a text plain and as it appears in URLs, in JSON, in HTML and between quotes; and each
+// of these between the quotes that errors add.
 func (s *Set) add(text string) {
-	if !strings.ContainsFunc(text, escaped) { // then all of these are one
+	if !strings.ContainsFunc(text, escaped) { // then all forms are the same
 		s.note(text)
 		return
 	}
 	plain := strconv.Quote(text)
 	ascii := strconv.QuoteToASCII(text)
-	inJSON, _ := json.Marshal(text) // text has an encoding
+	inJSON, _ := json.Marshal(text) // cannot fail: text is a string
 	quoted := string(inJSON[1 : len(inJSON)-1])
 	forms := []string{
 		text, url.QueryEscape(text), url.PathEscape(text), lowerHex(url.QueryEscape(text)), lowerHex(url.PathEscape(text)), url.UserPassword("", text).String()[1:],
@@ -151,13 +146,13 @@ func (s *Set) note(form string) {
 	}
 }
 
-// escaped says that a character is written otherwise somewhere: that it is none of
-// those which RFC 3986 leaves unreserved, and which quotes, JSON and HTML leave alone.
+// escaped reports whether some form writes a character differently: it is not one that RFC 3986
+// leaves unreserved and that quotes, JSON and HTML leave alone.
 func escaped(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.~", r)
 }
 
-// lowerHex is a text of a URL as others write it: %2f in place of %2F.
+// lowerHex returns URL text with lower-case escapes: %2f instead of %2F.
 func lowerHex(text string) string {
 	b := []byte(text)
 	for i := 0; i+2 < len(b); i++ {
@@ -168,8 +163,8 @@ func lowerHex(text string) string {
 	return string(b)
 }
 
-// Longest is the length of the longest form: who reads the beginning of a text
-// reads so much more than is shown, and gives it to CleanStart.
+// Longest returns the length of the longest form. A caller that shows the beginning of a text reads
+// that much more than it shows, and passes it to CleanStart.
 func (s *Set) Longest() int {
 	longest := 0
 	for _, form := range slices.Concat(s.forms, s.whole) {
@@ -178,12 +173,12 @@ func (s *Set) Longest() int {
 	return longest
 }
 
-// CleanStart is Clean for the beginning of a longer text: its end may be half
-// a secret, and is left out.
+// CleanStart is Clean for the beginning of a longer text. It drops the end, which may be half a
+// secret.
 func (s *Set) CleanStart(text string) string {
 	text = s.Clean(text)
 	text = text[:max(len(text)-s.Longest(), 0)]
-	for range utf8.UTFMax - 1 { // a character that was cut
+	for range utf8.UTFMax - 1 { // drop a character that was cut
 		if r, size := utf8.DecodeLastRuneInString(text); r != utf8.RuneError || size != 1 {
 			break
 		}
@@ -194,7 +189,7 @@ func (s *Set) CleanStart(text string) string {
 
 // Clean returns text without the secrets.
 func (s *Set) Clean(text string) string {
-	var hidden []bool // by byte; nil: none yet
+	var hidden []bool // by byte; nil: nothing hidden yet
 	hide := func(from, to int) {
 		if hidden == nil {
 			hidden = make([]bool, len(text)+1)
@@ -223,9 +218,9 @@ func (s *Set) Clean(text string) string {
 	return replaced(text, hidden)
 }
 
-// pieces calls found for what a text and a form have in common, where that is
-// long enough: then it holds one of the blocks of half that length which the
-// text is divided into, so that only these are looked up.
+// pieces calls found for each long enough part that a text and a form have in common. Such a part
+// contains one of the blocks of half that length into which the text is divided, so only these are
+// looked up.
 func pieces(text, form string, found func(from, to int)) {
 	const block = piece / 2
 	for at := 0; at+block <= len(text); at += block {
@@ -244,7 +239,7 @@ func pieces(text, form string, found func(from, to int)) {
 	}
 }
 
-// each calls found wherever a part stands in a text.
+// each calls found for each occurrence of a part in a text.
 func each(text, part string, found func(from, to int)) {
 	for from := 0; ; {
 		at := strings.Index(text[from:], part)
@@ -256,8 +251,8 @@ func each(text, part string, found func(from, to int)) {
 	}
 }
 
-// replaced puts one mark for each run of hidden bytes. A character of which a
-// part is hidden is hidden.
+// replaced puts one mark in place of each run of hidden bytes. If part of a character is hidden,
+// all of it is.
 func replaced(text string, hidden []bool) string {
 	var b strings.Builder
 	in := false
@@ -276,7 +271,7 @@ func replaced(text string, hidden []bool) string {
 	return b.String()
 }
 
-// alone says that no letter or digit stands beside a part of a text.
+// alone reports that no letter or digit is next to a part of a text.
 func alone(text string, from, to int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
 	after, _ := utf8.DecodeRuneInString(text[to:])
@@ -287,8 +282,8 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// Error is err with a text without the secrets. What it wraps is still found
-// by type.
+// Error returns err with a text without the secrets. errors.Is and errors.As still see what it
+// wraps.
 func (s *Set) Error(err error) error {
 	if err == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Plain says whether a header never carries a credential. The value of each
-// other one may be one, whatever the header is called.
+// Plain reports whether a header never carries a credential. The value of any other header may be
+// one, whatever its name.
 func Plain(header string) bool {
 	return slices.Contains([]string{
 		"Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control",
@@ -16,8 +16,7 @@ func Plain(header string) bool {
 	}, textproto.CanonicalMIMEHeaderKey(header))
 }
 
-// InQuery says whether a value in the query of a URL has a name under which
-// secrets are sent.
+// InQuery reports whether the query of a URL has a value whose name denotes a secret.
 func InQuery(u *url.URL) bool {
 	for name := range u.Query() {
 		if Names(name) {
@@ -27,9 +26,9 @@ func InQuery(u *url.URL) bool {
 	return false
 }
 
-// URL returns the address of something as it may be shown: without its user and
-// password, and without the values of its query, whatever they are called.
-// Placeholders in braces are kept. Text that is no URL is treated as one.
+// URL returns a URL in a form that may be shown: without user and password, and without the values
+// of its query, whatever their names. Placeholders in braces are kept. A text that is no URL is
+// treated as one.
 func URL(text string) string {
 	text, fragment, _ := strings.Cut(text, "#")
 	text, query, _ := strings.Cut(text, "?")
@@ -37,7 +36,7 @@ func URL(text string) string {
 	if !ok {
 		rest = text
 	}
-	// Where a URL is broken nobody can say where its password ends.
+	// In a broken URL it is unknown where the password ends.
 	if u, err := url.Parse(text); err != nil || u.User != nil || u.Host == "" {
 		if at := strings.LastIndex(rest, "@"); at >= 0 {
 			text = strings.TrimSuffix(text, rest) + Mark + rest[at:]

@@ -1,6 +1,5 @@
-// Package shown makes text that others wrote fit to be shown: in an error, a
-// log line, a table, a terminal. Whatever comes from another machine and
-// reaches people goes through it once, where it comes in.
+// Package shown makes foreign text fit to be shown in an error, a log line, a table or a terminal.
+// All text from another machine that reaches people goes through it once, where it comes in.
 package shown
 
 import (
@@ -9,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// cut marks a text that was shortened.
+// cut marks shortened text.
 const cut = "…"
 
-// Clip returns at most the given number of bytes of s, whole characters only,
-// with a mark behind them if there was more. The mark comes on top. Clip
-// leaves the characters as they are: it is for values that are quoted.
+// Clip returns the beginning of s, at most most bytes of whole characters, followed by a mark if s
+// was longer. The mark is not counted. Clip does not change characters: it is for values that are
+// quoted.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -25,11 +24,10 @@ func Clip(s string, most int) string {
 	return s[:most] + cut
 }
 
-// Line returns s as one line of at most the given number of bytes: valid
-// UTF-8, and a space for each character that would act on a terminal, end the
-// line, or turn the order of what stands behind it.
+// Line returns s as one line of at most most bytes: valid UTF-8, with a space for each character
+// that would act on a terminal, end the line, or change the direction of the text after it.
 func Line(s string, most int) string {
-	if len(s) > most+utf8.UTFMax { // the rest is not looked at
+	if len(s) > most+utf8.UTFMax { // skip the rest
 		s = s[:most+utf8.UTFMax]
 	}
 	return Clip(strings.Map(func(r rune) rune {
@@ -40,9 +38,9 @@ func Line(s string, most int) string {
 	}, strings.ToValidUTF8(s, "\uFFFD")), most)
 }
 
-// Acts says whether a character does something other than be seen: a control
-// character, an end of a line or paragraph, or one that turns the direction of
-// text, so that people would read something else than what is there.
+// Acts reports whether a character has an effect besides being seen: a control character, an end of
+// a line or paragraph, or one that changes the direction of text, so that people would read
+// something else than is there.
 func Acts(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }

@@ -1,5 +1,5 @@
-// Package socket says how a Unix socket is named in settings, on the command
-// line and between nodes: unix:///path/of/socket. It opens nothing.
+// Package socket defines how settings, the command line and nodes name a Unix socket:
+// unix:///path/of/socket. It opens nothing.
 package socket
 
 import (
@@ -8,14 +8,14 @@ import (
 	"runtime"
 )
 
-// Scheme is what such a name begins with, before the colon.
+// Scheme is the scheme of such a name, the part before the colon.
 const Scheme = "unix"
 
-// MaxPath is the longest path that every system takes, in bytes.
+// MaxPath is the longest path that every system accepts, in bytes.
 const MaxPath = 103
 
-// Path returns the path that u names, and false if u does not name a socket
-// by an absolute path. On Windows a path has its drive: unix:///C:/dir/name.
+// Path returns the path that u names. It returns false if u does not name a socket by an absolute
+// path. On Windows a path includes its drive: unix:///C:/dir/name.
 func Path(u *url.URL) (string, bool) {
 	if u.Scheme != Scheme || u.Host != "" || u.Opaque != "" || len(u.Path) < 2 || u.Path[0] != '/' {
 		return "", false
@@ -26,7 +26,7 @@ func Path(u *url.URL) (string, bool) {
 	return u.Path, true
 }
 
-// Parse is Path for the name as a text, which must hold nothing else.
+// Parse is Path for a text, which must hold nothing else.
 func Parse(name string) (string, bool) {
 	u, err := url.Parse(name)
 	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
@@ -35,7 +35,7 @@ func Parse(name string) (string, bool) {
 	return Path(u)
 }
 
-// URL names the socket at an absolute path.
+// URL returns the name of the socket at an absolute path.
 func URL(path string) string {
 	slashed := filepath.ToSlash(path)
 	if slashed != "" && slashed[0] != '/' {

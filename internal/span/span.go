@@ -1,5 +1,5 @@
-// Package span reads and writes durations as people type them in
-// configurations and requests: Go's form, with days and weeks besides.
+// Package span reads and writes durations as people type them in configurations and requests: in
+// Go's form, plus days and weeks.
 package span
 
 import (
@@ -16,12 +16,11 @@ const (
 	usual = "write a number with a unit, such as 500ms, 30s, 5m, 24h or 7d"
 )
 
-// Problem is what is wrong with a text: What goes on after the value ("has no
-// unit"), Fix says what to write instead.
+// Problem describes a fault in a text. What continues a sentence that begins with the value ("has
+// no unit"); Fix says what to write instead.
 type Problem struct{ What, Fix string }
 
-// Parse reads Go's form of a duration, with d for 24 hours and w for 7 days
-// besides: 1w2d, 1.5d, 90s.
+// Parse reads Go's form of a duration, plus d for 24 hours and w for 7 days: 1w2d, 1.5d, 90s.
 func Parse(s string) (time.Duration, *Problem) {
 	if s == "0" {
 		return 0, nil
@@ -81,7 +80,7 @@ func one(number, unit string) (time.Duration, *Problem) {
 		return 0, &Problem{fmt.Sprintf("has the unknown unit %q", unit), "the units are ns, us, ms, s, m, h, d (24h) and w (7d)"}
 	}
 	part, err := time.ParseDuration(number + unit)
-	if err != nil || part > math.MaxInt64/times { // the number is well-formed: only its size is left to be wrong
+	if err != nil || part > math.MaxInt64/times { // the number is well-formed, so it can only be too large
 		return 0, tooLong()
 	}
 	return part * times, nil

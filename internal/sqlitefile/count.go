@@ -5,14 +5,12 @@ import (
 	"slices"
 )
 
-// count is how many cells the page has, and whether that comes out even: by the
-// page's own account every byte behind the list of cells and the gap after it
-// belongs to one cell, to a free block, or is counted as a fragment. One byte of
-// this account may be damaged. If it is the number of cells, then the number that
-// makes it even is right: cells that were deleted are left in the list, and have
-// no place beside the others. If it is the number of fragments, then the cells
-// have places of their own all the same. A damaged pointer leads into another
-// cell, and the number is right.
+// count returns how many cells the page has, and whether the page is consistent: each byte after
+// the list of cells and the gap after it belongs to one cell or to a free block, or is counted as a
+// fragment. One byte of these counters may be damaged. If it is the number of cells, the number
+// that makes the page consistent is right: deleted cells remain in the list, but overlap others. If
+// it is the number of fragments, the cells still do not overlap. A damaged pointer leads into
+// another cell; the number of cells is then right.
 func (p *node) count(at, first int) (cells int, even bool) {
 	said := int(binary.BigEndian.Uint16(p.data[at+3:]))
 	content := int(binary.BigEndian.Uint16(p.data[at+5:]))
@@ -51,11 +49,10 @@ func (p *node) count(at, first int) (cells int, even bool) {
 	return all, true
 }
 
-// extent is a part of a page.
+// extent is a section of a page.
 type extent struct{ at, size int }
 
-// apart says whether no two of them share a byte. A pointer that is damaged
-// leads into another cell.
+// apart reports whether no two extents share a byte. A damaged pointer leads into another cell.
 func apart(list []extent) bool {
 	list = slices.SortedFunc(slices.Values(list), func(a, b extent) int { return a.at - b.at })
 	for i := 1; i < len(list); i++ {
@@ -66,7 +63,7 @@ func apart(list []extent) bool {
 	return true
 }
 
-// freeBlocks are the blocks of the page that are chained as free.
+// freeBlocks returns the blocks in the page's free list.
 func (p *node) freeBlocks(at, content int) (list []extent, ok bool) {
 	for block := int(binary.BigEndian.Uint16(p.data[at+1:])); block != 0; {
 		if block < content || block > PageSize-4 {
@@ -82,7 +79,7 @@ func (p *node) freeBlocks(at, content int) (list []extent, ok bool) {
 	return list, true
 }
 
-// size is how many bytes of the page a cell takes.
+// size returns how many bytes of the page a cell takes.
 func (p *node) size(cell int) int {
 	b := p.data[cell:]
 	head := 0

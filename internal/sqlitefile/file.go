@@ -1,13 +1,12 @@
-// Package sqlitefile reads rows out of SQLite files that SQLite itself will not
-// read any more: a page that cannot be used costs what stands on it, and nothing
-// else.
+// Package sqlitefile reads rows from SQLite files that SQLite itself no longer reads. An unusable
+// page costs only what is on it.
 //
-// What it promises: it never panics, never runs for ever and never writes, whatever
-// the bytes are. What it does not promise: that a row is what was written. A flipped
-// bit inside a value looks like a value; the caller has to know which rows to believe.
+// It promises that it never panics, never runs for ever and never writes, whatever the bytes are.
+// It does not promise that a row is what was written. A flipped bit inside a value looks like a
+// value; the caller must decide which rows to believe.
 //
-// It reads the format of https://sqlite.org/fileformat2.html as far as files of
-// Holdfast use it: pages of 4096 bytes, no reserved space, UTF-8, write-ahead log.
+// It reads the format of https://sqlite.org/fileformat2.html as far as Holdfast's files use it:
+// pages of 4096 bytes, no reserved space, UTF-8, write-ahead log.
 package sqlitefile
 
 import (
@@ -18,19 +17,19 @@ import (
 	"os"
 )
 
-// PageSize is that of every file that Holdfast makes.
+// PageSize is the page size of every file that Holdfast makes.
 const PageSize = 4096
 
-// File is a database file with the log beside it.
+// File is a database file together with its log.
 type File struct {
 	db, wal *os.File // either may be absent
 	size    int64
 	count   uint32
-	frames  map[uint32]int64  // where in the log the newest copy of a page stands
-	seen    map[uint32]uint32 // the root of the tree that leads to a page
+	frames  map[uint32]int64  // offset in the log of the newest copy of a page
+	seen    map[uint32]uint32 // root of the tree that leads to a page
 	broken  map[uint32]struct{}
 	skipped int
-	fault   error // of the first page that the disk did not give
+	fault   error // of the first page that the disk failed to read
 }
 
 // Open opens the file at path, and the log at path+"-wal" if there is one.
@@ -59,7 +58,7 @@ func Open(path string) (*File, error) {
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		bound := pages + info.Size()/(frameHeader+PageSize) // a page number that was damaged could be any
+		bound := pages + info.Size()/(frameHeader+PageSize) // a damaged page number could be anything
 		if _, err := scanLog(f.wal, func(page uint32, offset int64) {
 			if int64(page) <= bound {
 				f.frames[page] = offset
@@ -92,18 +91,16 @@ func (f *File) Close() error {
 	return errors.Join(faults...)
 }
 
-// Pages is how many pages the file has, counting those that only the log has.
+// Pages returns how many pages the file has, including those that are only in the log.
 func (f *File) Pages() uint32 { return f.count }
 
-// Damage is what the walks have met: pages that could not be used, and rows that
-// could not be read.
+// Damage returns how many pages could not be used and how many rows could not be read so far.
 func (f *File) Damage() (pages, rows int) { return len(f.broken), f.skipped }
 
-// Fault is why the disk did not give a page, if it did not; Damage counts the page.
+// Fault returns why the disk failed to read a page, or nil. Damage counts the page.
 func (f *File) Fault() error { return f.fault }
 
-// page reads page n, in its newest copy. A page that is cut short ends with
-// zeros.
+// page reads the newest copy of page n. If the page is cut short, the rest is zeros.
 func (f *File) page(n uint32, buf []byte) ([]byte, bool) {
 	if n == 0 || n > f.count {
 		return nil, false

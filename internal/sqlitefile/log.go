@@ -11,35 +11,33 @@ import (
 const (
 	logHeader   = 32
 	frameHeader = 24
-	logMagic    = 0x377f0682 // the lowest bit: checksums of big-endian words
+	logMagic    = 0x377f0682 // lowest bit set: checksums of big-endian words
 )
 
-// Log is what a write-ahead log holds.
+// Log describes a write-ahead log.
 type Log struct {
-	// Commits is how many transactions it has, of the generation that its
-	// first frame belongs to.
+	// Commits is how many transactions it has, in the generation of its first frame.
 	Commits int
-	// Unseen is how many of them SQLite would leave out without a word, because
-	// a checksum before them, or in them, does not match.
+	// Unseen is how many of them SQLite would silently leave out, because a checksum in or before
+	// them does not match.
 	Unseen int
-	// Behind is how many of those were written right after another of those, and
-	// so after that one was safe on disk.
+	// Behind is how many of those directly follow another of those, and so were written after that
+	// one was safe on disk.
 	Behind int
-	// Header says that the header of the file is sound.
+	// Header means that the header of the file is sound.
 	Header bool
-	// Pages is the size of the database after the last transaction that SQLite
-	// would see; 0: it would see none.
+	// Pages is the size of the database after the last transaction that SQLite sees; 0: it sees
+	// none.
 	Pages uint32
 }
 
-// Damaged says that transactions were lost which must have been on disk. Of a
-// process that died, one transaction can be unseen: the one whose sync had not
-// returned. A second one is written only after the first is safe. What is left
-// of an earlier one that was not, behind a shorter one that took its place, does
-// not follow on it.
+// Damaged reports that transactions are lost that must have been on disk. When a process dies, one
+// transaction can be unseen: the one whose sync had not returned. A second one is written only
+// after the first is safe. The remains of an earlier, longer transaction behind a shorter one that
+// replaced it do not follow on that one.
 func (l Log) Damaged() bool { return l.Behind > 0 || !l.Header && l.Commits > 0 }
 
-// ReadLog reads the log at path. No file is an empty log.
+// ReadLog reads the log at path. A missing file is an empty log.
 func ReadLog(path string) (Log, error) {
 	f, err := openIfThere(path)
 	if err != nil || f == nil {
@@ -49,14 +47,14 @@ func ReadLog(path string) (Log, error) {
 	return l, errors.Join(err, f.Close())
 }
 
-// scanLog calls yield with the place of each page that a transaction wrote, oldest
-// first, sound or not.
+// scanLog calls yield with the offset of each page that a transaction wrote, oldest first, sound or
+// not.
 func scanLog(f *os.File, yield func(page uint32, offset int64)) (Log, error) {
 	var head [logHeader]byte
 	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, 1<<62), 1<<18)
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return Log{Header: true}, nil // nothing was ever in it
+			return Log{Header: true}, nil // nothing was ever written
 		}
 		return Log{}, err
 	}
@@ -74,17 +72,17 @@ func scanLog(f *os.File, yield func(page uint32, offset int64)) (Log, error) {
 	return s.run(r, yield)
 }
 
-// logScan is one way through a log.
+// logScan is one pass over a log.
 type logScan struct {
 	log   Log
 	sum   checksum
-	last  checksum // of the frame before, by its content
+	last  checksum // of the previous frame, computed from its content
 	salts [8]byte
-	sound bool // every frame so far
-	joins bool // the first frame of the transaction that is being read follows on the one before it
+	sound bool // every frame so far is sound
+	joins bool // the first frame of the current transaction follows on the frame before it
 
-	frames []uint32 // pages of the transaction that is being read
-	first  int64    // where its first frame stands
+	frames []uint32 // pages of the current transaction
+	first  int64    // offset of its first frame
 }
 
 func (s *logScan) run(r io.Reader, yield func(page uint32, offset int64)) (Log, error) {
@@ -108,12 +106,12 @@ func (s *logScan) run(r io.Reader, yield func(page uint32, offset int64)) (Log, 
 		matches := salted && s.sum.is(frame[16:])
 		follows := matches || s.follows(frame)
 		s.last = s.sum
-		// The next frame is checked against what this one says of itself, so
-		// that one fault is not taken for many.
+		// The next frame is checked against this one's own checksum, so that one fault does not
+		// count as many.
 		s.sum.set(frame[16:])
 		s.sound = s.sound && matches
 		if !salted && !s.reaches(frame) {
-			return s.log, nil // of an older generation: it is in the file since long
+			return s.log, nil // of an older generation, which has long been in the file
 		}
 		if len(s.frames) == 0 {
 			s.joins = follows
@@ -125,8 +123,8 @@ func (s *logScan) run(r io.Reader, yield func(page uint32, offset int64)) (Log, 
 	}
 }
 
-// follows says whether a frame was written right after the one before it, whose
-// own checksum may be what is damaged.
+// follows reports whether a frame was written right after the previous one, whose own checksum may
+// be damaged.
 func (s *logScan) follows(frame []byte) bool {
 	sum := s.last
 	sum.add(frame[:8])
@@ -134,8 +132,8 @@ func (s *logScan) follows(frame []byte) bool {
 	return sum.is(frame[16:])
 }
 
-// reaches says whether a frame with foreign salts may still be one of ours with a
-// fault in that very place: half of the salts is right.
+// reaches reports whether a frame with foreign salts may be one of this generation, damaged in that
+// very place: half of the salts is right.
 func (s *logScan) reaches(frame []byte) bool {
 	return [4]byte(frame[8:12]) == [4]byte(s.salts[:4]) || [4]byte(frame[12:16]) == [4]byte(s.salts[4:])
 }
@@ -159,7 +157,7 @@ func (s *logScan) commit(size uint32, yield func(page uint32, offset int64)) {
 	s.frames = s.frames[:0]
 }
 
-// checksum is that of the log: cumulative over its frames.
+// checksum is the checksum of the log: cumulative over its frames.
 type checksum struct {
 	order binary.ByteOrder
 	a, b  uint32
@@ -167,7 +165,7 @@ type checksum struct {
 
 func (c *checksum) add(p []byte) {
 	a, b := c.a, c.b
-	if c.order == binary.LittleEndian { // the usual one, without a call per word
+	if c.order == binary.LittleEndian { // the usual case, without a call per word
 		for ; len(p) >= 8; p = p[8:] {
 			a += binary.LittleEndian.Uint32(p) + b
 			b += binary.LittleEndian.Uint32(p[4:]) + a

@@ -5,31 +5,31 @@ import (
 	"math"
 )
 
-// Row is a row of a table, or an entry of an index, whose row has no ID.
+// Row is a row of a table, or an entry of an index. An entry has no ID.
 type Row struct {
 	ID     int64
 	Values []any // nil, int64, float64, string or []byte
 }
 
-// Int reads column i, or 0.
+// Int returns column i, or 0.
 func (r *Row) Int(i int) int64 {
 	n, _ := r.at(i).(int64)
 	return n
 }
 
-// Text reads column i, or "".
+// Text returns column i, or "".
 func (r *Row) Text(i int) string {
 	s, _ := r.at(i).(string)
 	return s
 }
 
-// Bytes reads column i, or none.
+// Bytes returns column i, or nil.
 func (r *Row) Bytes(i int) []byte {
 	b, _ := r.at(i).([]byte)
 	return b
 }
 
-// Null says whether column i is absent or NULL.
+// Null reports whether column i is absent or NULL.
 func (r *Row) Null(i int) bool { return r.at(i) == nil }
 
 func (r *Row) at(i int) any {
@@ -39,7 +39,7 @@ func (r *Row) at(i int) any {
 	return r.Values[i]
 }
 
-// varint reads one; n is 0 if the bytes end before it does.
+// varint reads a number; n is 0 if it is cut off.
 func varint(p []byte) (v uint64, n int) {
 	for i := range min(len(p), 9) {
 		if i == 8 {
@@ -53,7 +53,7 @@ func varint(p []byte) (v uint64, n int) {
 	return 0, 0
 }
 
-// decode reads a record. A record whose header and values do not add up is none.
+// decode reads a record. It returns false if header and values do not fit together.
 func decode(p []byte) ([]any, bool) {
 	size, n := varint(p)
 	if n == 0 || size > uint64(len(p)) || size < uint64(n) {

@@ -10,7 +10,7 @@ const (
 	tableLeaf = 0x0d
 )
 
-// depth bounds a walk: a tree of 2^32 pages is not deeper.
+// depth limits a walk: a tree of 2^32 pages is not deeper.
 const depth = 20
 
 // node is a page of a tree.
@@ -19,12 +19,12 @@ type node struct {
 	data  []byte
 	cells []int // where they begin
 	right uint32
-	whole bool // every pointer leads into the page
+	whole bool // every pointer stays within the page
 }
 
-// parse reads the page's list of cells. want is the kind of leaf that its tree
-// has: a page of another kind is taken for one of the tree's own if its account
-// of its bytes comes out even that way, and a kind that is none for a leaf.
+// parse reads the page's list of cells. want is the kind of leaf of its tree. If the page has
+// another kind, it is read as a page of the tree if it is consistent that way. A kind that does not
+// exist is read as a leaf.
 func parse(n uint32, data []byte, want byte) node {
 	at := 0
 	if n == 1 {
@@ -76,24 +76,24 @@ func parseAs(kind byte, at int, data []byte) (p node, even bool) {
 	return p, even
 }
 
-// Table calls yield for each row of the table with this root, in the order of
-// their ids as far as the tree is sound. Without yield, its pages are only noted
-// as reached: see Orphans. whole says that nothing of it was unreadable.
+// Table calls yield for each row of the table with this root, in the order of their ids as far as
+// the tree is sound. If yield is nil, its pages are only marked as reached; see Orphans. whole
+// reports that everything was readable.
 func (f *File) Table(root uint32, yield func(r Row)) (whole bool) {
 	w := &walk{f: f, root: root, leaf: tableLeaf, yield: yield, seen: map[uint32]struct{}{}}
 	w.page(root, depth)
 	return w.faults == 0
 }
 
-// Index calls yield for each entry of the index, or row of the table without row
-// ids, with this root.
+// Index calls yield for each entry of the index, or row of the table without row ids, with this
+// root.
 func (f *File) Index(root uint32, yield func(r Row)) (whole bool) {
 	w := &walk{f: f, root: root, leaf: indexLeaf, yield: yield, seen: map[uint32]struct{}{}}
 	w.page(root, depth)
 	return w.faults == 0
 }
 
-// walk is one way through one tree.
+// walk is one pass over one tree.
 type walk struct {
 	f      *File
 	root   uint32
@@ -101,7 +101,7 @@ type walk struct {
 	yield  func(r Row)
 	seen   map[uint32]struct{}
 	faults int
-	last   int64 // id of the row before
+	last   int64 // id of the previous row
 	begun  bool
 }
 
@@ -117,10 +117,9 @@ func (w *walk) page(n uint32, deep int) {
 		w.breaks(n)
 	}
 	if !fits {
-		return // a page of something else: a pointer was damaged
+		return // a page of something else: a pointer is damaged
 	}
-	// A page of two trees: a pointer of one of them was damaged, and led to
-	// another page.
+	// If two trees lead to a page, a pointer of one of them is damaged.
 	if other, ok := w.f.seen[n]; ok && other != w.root {
 		w.breaks(n)
 	}
@@ -152,8 +151,8 @@ func (w *walk) row(p *node, cell int) {
 		w.faults++
 		return
 	}
-	// Rows are in the order of their ids: one that is not has another's place,
-	// whose row nothing leads to.
+	// Rows are in the order of their ids. A row out of order is in the place of another row, to
+	// which no pointer leads.
 	if p.kind == tableLeaf {
 		if w.begun && r.ID <= w.last {
 			w.f.skipped++
@@ -191,7 +190,7 @@ func (f *File) read(p *node, cell int) (r Row, ok bool) {
 	return r, ok
 }
 
-// payload gathers what a cell has locally and on its overflow pages.
+// payload joins the local part of a cell and its overflow pages.
 func (f *File) payload(b []byte, size, most int) ([]byte, bool) {
 	if size <= most {
 		if size > len(b) {
@@ -221,7 +220,7 @@ func (f *File) payload(b []byte, size, most int) ([]byte, bool) {
 	return all, true
 }
 
-// Find looks one row of a table up by its id.
+// Find looks up one row of a table by its id.
 func (f *File) Find(root uint32, id int64) (Row, bool) {
 	buf := make([]byte, PageSize)
 	n := root
@@ -243,7 +242,7 @@ func (f *File) Find(root uint32, id int64) (Row, bool) {
 	return Row{}, false
 }
 
-// child is where the row with this id stands.
+// child returns the page of the row with this id.
 func (p *node) child(id int64) uint32 {
 	for _, cell := range p.cells {
 		if key, n := varint(p.data[cell+4:]); n != 0 && int64(key) >= id {
@@ -263,7 +262,7 @@ func (f *File) findIn(p *node, id int64) (Row, bool) {
 	return Row{}, false
 }
 
-// Last is the highest id of a table that the tree leads to, or 0.
+// Last returns the highest id in a table, as far as the tree is sound, or 0.
 func (f *File) Last(root uint32) (last int64) {
 	n := root
 	for range depth {
@@ -286,9 +285,9 @@ func (f *File) Last(root uint32) (last int64) {
 	return 0
 }
 
-// Orphans calls yield for each row and index entry of the pages that no walk has
-// reached, those of the free list excepted. Call it after the walks, and only if
-// one of them met a page that it could not use: then its children are among these.
+// Orphans calls yield for each row and index entry on pages that no walk has reached, except those
+// of the free list. Call it after the walks, and only if one of them met an unusable page: the
+// children of that page are then among these.
 func (f *File) Orphans(yield func(table bool, r Row)) {
 	free := f.freeList()
 	buf := make([]byte, PageSize)
@@ -315,7 +314,7 @@ func (f *File) Orphans(yield func(table bool, r Row)) {
 	}
 }
 
-// freeList are the pages that hold nothing any more.
+// freeList returns the pages that are free.
 func (f *File) freeList() map[uint32]struct{} {
 	free := map[uint32]struct{}{}
 	first, ok := f.page(1, nil)
@@ -340,7 +339,7 @@ func (f *File) freeList() map[uint32]struct{} {
 	return free
 }
 
-// Roots reads the schema: the root page of each table and index, by name.
+// Roots reads the schema and returns the root page of each table and index, by name.
 func (f *File) Roots() map[string]uint32 {
 	roots := map[string]uint32{}
 	f.Table(1, func(r Row) {

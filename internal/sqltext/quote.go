@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// comment is the length of the comment that rest begins with; 0: none, or one
-// that does not end.
+// comment returns the length of the comment at the start of rest. 0: there is none, or it does not
+// end.
 func (s *scanner) comment(rest string) int {
 	line := strings.HasPrefix(rest, "--")
 	if s.d == MySQL {
-		// There 1--1 is a sum: a comment has white space behind its dashes.
+		// In MySQL 1--1 is a sum: a comment has white space after its dashes.
 		line = line && (len(rest) == 2 || rest[2] <= ' ') || rest[0] == '#'
 	}
 	if line {
@@ -26,7 +26,7 @@ func (s *scanner) comment(rest string) int {
 	for i := 0; i+1 < len(rest); i++ {
 		switch rest[i : i+2] {
 		case "/*":
-			if depth == 0 || s.d == PostgreSQL || s.d == SQLServer { // theirs are nested
+			if depth == 0 || s.d == PostgreSQL || s.d == SQLServer { // these nest comments
 				depth++
 			}
 			i++
@@ -40,9 +40,8 @@ func (s *scanner) comment(rest string) int {
 	return 0
 }
 
-// quoted is the length of the string or quoted name that rest begins with, and
-// what it is: "" if it is none; the length is 0 if it does not end. prefix is
-// the word that stands right before it.
+// quoted returns the length and kind of the string or quoted name at the start of rest. what is ""
+// if there is none. The length is 0 if it does not end. prefix is the word right before it.
 func (s *scanner) quoted(rest, prefix string) (size int, what string) {
 	if rest == "" {
 		return 0, ""

@@ -1,8 +1,7 @@
-// Package sqltext reads the statement of a database write as a person writes
-// it, with named parameters, and gives it the placeholders of a driver. It
-// knows so much of each dialect as it takes to tell a parameter from a string,
-// a name, a comment and a cast, and two statements from one. It does not know
-// SQL: whether a statement is right, its database says.
+// Package sqltext reads the statement of a database write as a person writes it, with named
+// parameters, and replaces these by the placeholders of a driver. It knows only enough of each
+// dialect to tell a parameter from a string, a name, a comment and a cast, and one statement from
+// two. It does not know SQL: the database decides whether a statement is right.
 package sqltext
 
 import (
@@ -20,7 +19,7 @@ import (
 // Dialect is how a database reads SQL.
 type Dialect string
 
-// The dialects. MariaDB reads as MySQL does.
+// The dialects. MariaDB uses MySQL's.
 const (
 	SQLite     Dialect = "sqlite"
 	PostgreSQL Dialect = "postgres"
@@ -28,25 +27,23 @@ const (
 	SQLServer  Dialect = "sqlserver"
 )
 
-// Dialects are all that there are.
+// Dialects returns all dialects.
 func Dialects() []Dialect { return []Dialect{SQLite, PostgreSQL, MySQL, SQLServer} }
 
-// Own are the parameters that a message itself fills; no others begin with an
-// underscore.
+// Own returns the parameters that the message itself fills. No others begin with an underscore.
 func Own() []string {
 	return []string{"_id", "_source", "_destination", "_endpoint", "_kind", "_correlation_id", "_ordering_key", "_payload"}
 }
 
-// A Statement is what a driver takes.
+// A Statement is a statement for a driver.
 type Statement struct {
 	Verb  string // its first word, in lower case
 	Text  string
-	Names []string // of the parameters, one for each placeholder, in their order: "order.id"
-	Types []Type   // theirs
+	Names []string // of the parameters, one for each placeholder, in order: "order.id"
+	Types []Type   // of the parameters, in the same order
 }
 
-// Untyped are the parameters that a payload fills and that have no type, each
-// once.
+// Untyped returns the parameters that a payload fills and that have no type, each once.
 func (s Statement) Untyped() []string {
 	var list []string
 	for i, name := range s.Names {
@@ -57,10 +54,10 @@ func (s Statement) Untyped() []string {
 	return list
 }
 
-// Parse reads one statement. A parameter is a colon and a name, or several
-// that dots join: a letter or underscore, then letters, digits, underscores.
-// Each has the type that is given for its name, and those of the message itself
-// are text. An error says what to write instead, without the text around it.
+// Parse reads one statement. A parameter is a colon and a name, or several names joined by dots. A
+// name is a letter or underscore, then letters, digits and underscores. A parameter has the type
+// that types gives for its name; those of the message itself are text. An error says what to write
+// instead, without quoting the surrounding text.
 func Parse(d Dialect, text string, types map[string]Type) (Statement, error) {
 	if !slices.Contains(Dialects(), d) {
 		return Statement{}, fmt.Errorf("read SQL: no dialect %q", string(d))
@@ -89,11 +86,11 @@ func Parse(d Dialect, text string, types map[string]Type) (Statement, error) {
 	return Statement{Verb: s.first, Text: s.out.String(), Names: s.names, Types: s.types}, nil
 }
 
-// writes are the words that a write may begin with, in lower case: whatever is
-// not among them might end our transaction, outlive it on the connection, take
-// a lock that stays, or speak a protocol of its own.
+// writes returns the words with which a write may begin, in lower case. Any other word might end
+// our transaction, outlive it on the connection, take a lock that stays, or speak a protocol of its
+// own.
 func (d Dialect) writes() []string {
-	all := []string{"insert", "update", "delete", "with", "select"} // select: functions that write
+	all := []string{"insert", "update", "delete", "with", "select"} // select: for functions that write
 	switch d {
 	case PostgreSQL:
 		return append(all, "merge", "call")
@@ -116,10 +113,10 @@ type scanner struct {
 	names []string
 	types []Type
 	first string // the first word, in lower case
-	ended bool   // a semicolon has been there
+	ended bool   // a semicolon was read
 }
 
-// step takes what stands at pos.
+// step reads the element at pos.
 func (s *scanner) step() error {
 	rest := s.in[s.pos:]
 	r, size := utf8.DecodeRuneInString(rest)
@@ -157,7 +154,7 @@ func (s *scanner) step() error {
 		return err
 	}
 	n := size
-	for unicode.IsDigit(r) && n < len(rest) { // digits with what is behind them: 1e5 is no word
+	for unicode.IsDigit(r) && n < len(rest) { // digits and what follows them: 1e5 is not a word
 		next, size := utf8.DecodeRuneInString(rest[n:])
 		if !isPart(next) {
 			break
@@ -181,12 +178,12 @@ func (s *scanner) takeQuoted(size int, what string) error {
 	return nil
 }
 
-// word takes a name or keyword, and the string that it is the prefix of.
+// word reads a name or keyword, and a string of which it is the prefix.
 func (s *scanner) word(rest string) error {
 	n := 0
 	for n < len(rest) {
 		r, size := utf8.DecodeRuneInString(rest[n:])
-		// A $ in a name does not begin a string of PostgreSQL.
+		// A $ within a name does not begin a PostgreSQL string.
 		if !isPart(r) && r != '$' && (r != '#' && r != '@' || s.d != SQLServer) {
 			break
 		}
@@ -203,8 +200,7 @@ func (s *scanner) word(rest string) error {
 	return nil
 }
 
-// colon takes a parameter, or what else has a colon: casts, assignments,
-// slices of arrays.
+// colon reads a parameter, or another use of a colon: casts, assignments, slices of arrays.
 func (s *scanner) colon(rest string) error {
 	if strings.HasPrefix(rest, "::") || strings.HasPrefix(rest, ":=") {
 		s.take(2)
@@ -216,7 +212,7 @@ func (s *scanner) colon(rest string) error {
 		return nil
 	}
 	t := s.given[name]
-	if name[0] == '_' && s.d != PostgreSQL { // which knows its places
+	if name[0] == '_' && s.d != PostgreSQL { // PostgreSQL knows its types
 		t = Type{Name: Text}
 	}
 	s.names, s.types = append(s.names, name), append(s.types, t)
@@ -233,7 +229,7 @@ func (s *scanner) colon(rest string) error {
 	return nil
 }
 
-// nameAt is the name that text begins with; empty: none.
+// nameAt returns the name at the start of text, or an empty string.
 func nameAt(text string) string {
 	n := 0
 	for {
@@ -259,7 +255,7 @@ func isStart(r rune) bool { return r == '_' || unicode.IsLetter(r) }
 
 func isPart(r rune) bool { return isStart(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// placeholder refuses those of drivers: they would take the values of ours.
+// placeholder refuses a driver's own placeholders: they would take the values of ours.
 func (s *scanner) placeholder(rest string) error {
 	next := byte(' ')
 	if len(rest) > 1 {

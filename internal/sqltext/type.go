@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Type is what a parameter is, as a configuration writes it: text, integer,
-// decimal(20,6), timestamp(3). The zero Type is none.
+// Type is the type of a parameter as a configuration writes it: text, integer, decimal(20,6),
+// timestamp(3). The zero Type means none.
 type Type struct {
 	Name      string
-	Precision int // of a decimal: all its digits
-	Scale     int // of a decimal: those behind the point; of times: digits of a second
+	Precision int // of a decimal: number of all digits
+	Scale     int // of a decimal: digits after the point; of a time: digits of the second
 }
 
-// String returns the type as it is written.
+// String returns the type as a configuration writes it.
 func (t Type) String() string {
 	switch {
 	case t.Name == Decimal:
@@ -39,24 +39,24 @@ const (
 	Time      = "time"
 	Timestamp = "timestamp"
 	JSON      = "json"
-	Bytes     = "bytes"  // those of a text, in UTF-8
-	Base64    = "base64" // those that a text encodes
+	Bytes     = "bytes"  // the bytes of a text in UTF-8
+	Base64    = "base64" // the bytes that a text encodes
 )
 
-// Types are those of a dialect, as they are written.
+// Types returns the types of a dialect, as a configuration writes them.
 func (d Dialect) Types() []string {
 	all := []string{Text, Integer, "decimal(20,6)", Double, Boolean, JSON, Bytes, Base64}
-	if d == SQLite { // it has no times, and one sort of fraction
+	if d == SQLite { // SQLite has no times, and one kind of fraction
 		return all
 	}
 	return slices.Insert(all, 4, Real, Date, "time(0)", "timestamp(0)")
 }
 
-// digits are the most that a decimal has, and the most behind its point.
+// digits returns the most digits of a decimal, and the most after its point.
 func (d Dialect) digits() (all, behind int) {
 	switch d {
 	case SQLite:
-		return 15, 15 // it computes in binary fractions, which keep so many
+		return 15, 15 // it computes with binary fractions, which keep that many
 	case MySQL:
 		return 65, 30
 	case PostgreSQL:
@@ -97,8 +97,8 @@ func ParseType(d Dialect, text string) (Type, error) {
 	return t, nil
 }
 
-// cast makes a placeholder the type that no driver binds: it would be a text,
-// and computed with as a binary fraction.
+// cast wraps a placeholder in a cast, for a type that no driver binds: the value would be a text,
+// and be computed with as a binary fraction.
 func (d Dialect) cast(placeholder string, t Type) string {
 	as := ""
 	switch {

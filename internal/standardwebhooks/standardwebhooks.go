@@ -1,8 +1,7 @@
-// Package standardwebhooks signs requests as Standard Webhooks 1.0 says
-// (https://www.standardwebhooks.com), for everything that posts to receivers
-// of others: HMAC-SHA256 over id, time and body, so that a receiver can tell
-// who sent it, that nobody changed it, that it is fresh, and whether it has
-// come before.
+// Package standardwebhooks signs requests as in Standard Webhooks 1.0
+// (https://www.standardwebhooks.com), for all that we post to foreign receivers. The signature is
+// HMAC-SHA256 over id, time and body. A receiver can check who sent the request, that it was not
+// changed, that it is fresh, and whether it has come before.
 package standardwebhooks
 
 import (
@@ -24,15 +23,15 @@ const (
 	HeaderSignature = "webhook-signature"
 )
 
-// MinKey is the least number of bytes that a key may have.
+// MinKey is the shortest key, in bytes.
 const MinKey = 24
 
 // prefix marks a secret that is written in base64.
 const prefix = "whsec_"
 
-// Key returns the key that a secret stands for: base64, with "whsec_" before it
-// or not, as each library of the standard reads it; what is no base64, or too little,
-// stands for its own bytes. No error holds anything of the secret.
+// Key returns the key for a secret: base64, with or without "whsec_" before it, as each library of
+// the standard reads it. A secret that is not base64, or is too short as base64, is used as plain
+// bytes. Errors quote nothing of the secret.
 func Key(secret string) ([]byte, error) {
 	text, marked := strings.CutPrefix(secret, prefix)
 	key, err := base64.StdEncoding.DecodeString(text)
@@ -48,15 +47,15 @@ func Key(secret string) ([]byte, error) {
 	return key, nil
 }
 
-// Sign sets the three headers. The id is the same in each attempt, the time is
-// of this one. There is one signature per key: while a secret is being
-// replaced, a receiver finds one that it can check.
+// Sign sets the three headers. The id is the same in each attempt; the time is that of the attempt.
+// There is one signature per key: while a secret is being replaced, a receiver finds one that it
+// can check.
 func Sign(h http.Header, id string, at time.Time, body []byte, keys ...[]byte) {
 	seconds := strconv.FormatInt(at.Unix(), 10)
 	signatures := make([]string, len(keys))
 	for i, key := range keys {
 		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(id + "." + seconds + ".")) // a hash takes everything
+		mac.Write([]byte(id + "." + seconds + ".")) // a hash never fails
 		mac.Write(body)
 		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}

@@ -1,5 +1,5 @@
-// Package waittest waits for what other goroutines, processes and servers do,
-// however slow the machine is. What runs in virtual time needs none of it.
+// Package waittest waits for other goroutines, processes and servers, however slow the machine is.
+// Tests in virtual time do not need it.
 package waittest
 
 import (
@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// patience is for a machine that has much else to do: it ends no wait that would
-// come to something, and a test that fails may take long.
+// patience allows for a busy machine: it should end no wait that would succeed, and a failing test
+// may take long.
 const patience = 2 * time.Minute
 
-// Until waits until ok holds, looking again and again, and fails the test if it
-// never does. What says in a few words what was waited for.
+// Until checks ok again and again until it returns true, and fails the test if it never does. what
+// says briefly what was waited for.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end, pause := time.Now().Add(patience), time.Millisecond; !ok(); pause = min(2*pause, 50*time.Millisecond) {

@@ -1,5 +1,5 @@
-// Package sites is what a central keeps of its sites. Stores implement it without the
-// protocol of package link, and so without a server.
+// Package sites defines what a central keeps about its sites. A store implements it without
+// importing the protocol of package link, and so without a server.
 package sites
 
 import (
@@ -8,59 +8,58 @@ import (
 	"time"
 )
 
-// ErrDoubted says that an enrolment token has ended if the store's clock is right,
-// and the store does not believe it: the token is neither good nor ended.
-var ErrDoubted = errors.New("by the clock the token has ended, and the clock is doubted")
+// ErrDoubted means that an enrolment token has expired if the store's clock is right, but the store
+// doubts its clock. The token is then neither accepted nor expired.
+var ErrDoubted = errors.New("the token has expired by a clock that is doubted")
 
-// How long central takes what a site proves itself by: as the store has seen time
-// pass, whatever its clock shows.
+// How long central accepts a site's proof of identity. The store counts time that it has seen pass,
+// whatever its clock shows.
 const (
 	TokenFor   = 24 * time.Hour // an enrolment token, until it is used
-	OverlapFor = 24 * time.Hour // the former credential, after a new one is enrolled
+	OverlapFor = 24 * time.Hour // the previous credential, after a new one is enrolled
 )
 
-// Info is a site as its central knows it. Zero times: never.
+// Info is a site as central knows it. A zero time means never.
 type Info struct {
 	Name       string
 	Created    time.Time
-	Enrolled   time.Time // when its present credential was made known
-	Seen       time.Time // to about a minute
+	Enrolled   time.Time // when its present credential was registered
+	Seen       time.Time // last poll, to about a minute
 	Revoked    time.Time
-	TokenUntil time.Time // while an enrolment token waits to be used
-	Version    string    // of the program at the site; empty: not known
+	TokenUntil time.Time // while an enrolment token is unused
+	Version    string    // of the site's program; empty: unknown
 }
 
-// Store keeps sites at central. Its methods are atomic and may be called
-// concurrently; tokens and credentials come as hashes only. storetest.Run is
-// the suite that a store must pass.
+// Store keeps the sites of a central. Its methods are atomic and may be called concurrently. Tokens
+// and credentials are passed only as hashes. storetest.Run is the suite that a store must pass.
 type Store interface {
-	// AddSite makes a site that may enroll with the token for TokenFor. A name
-	// that is taken is holdfast.ErrConflict; one that was revoked is free.
+	// AddSite makes a site that may enroll with the token for TokenFor. It returns
+	// holdfast.ErrConflict if the name is taken; the name of a revoked site is free.
 	AddSite(ctx context.Context, name string, token [32]byte, actor string) error
-	// RotateSite gives a site a new token, in place of one that it had. Its
-	// credential stays good until the token is used; with now its credentials end
-	// at once. holdfast.ErrNotFound: there is no such site, or it is revoked.
+	// RotateSite gives a site a new token in place of any unused one. The site's credential stays
+	// good until the token is used; with now the credentials end at once. It returns
+	// holdfast.ErrNotFound if there is no such site or it is revoked.
 	RotateSite(ctx context.Context, name string, token [32]byte, now bool, actor string) error
-	// TokenSite returns the site that a token is or was for, also one that is
-	// spent or too old, or holdfast.ErrNotFound. It spends nothing.
+	// TokenSite returns the site of a token, even if the token is spent or too old, or
+	// holdfast.ErrNotFound. It spends nothing.
 	TokenSite(ctx context.Context, token [32]byte) (name string, err error)
-	// EnrollSite spends a token: the site's credential is this one from now on,
-	// and the former one is good for OverlapFor. A spent token still answers whoever
-	// brings the credential that it was spent for: so a site whose answer was
-	// lost asks again. One that ends by a clock that is doubted is ErrDoubted, and
-	// is not spent. Any other token is holdfast.ErrNotFound.
+	// EnrollSite spends a token: credential becomes the site's, and the previous one stays good for
+	// OverlapFor. A spent token still succeeds with the credential that it was spent for, so a site
+	// whose answer was lost can ask again. If the token has expired by a doubted clock, EnrollSite
+	// returns ErrDoubted and does not spend it. For any other token it returns
+	// holdfast.ErrNotFound.
 	EnrollSite(ctx context.Context, token, credential [32]byte) (name string, err error)
-	// RevokeSite ends a site's token and credentials at once. holdfast.ErrNotFound:
-	// there is no such site. Revoking it again changes nothing.
+	// RevokeSite ends a site's token and credentials at once. It returns holdfast.ErrNotFound if
+	// there is no such site. Revoking a site again changes nothing.
 	RevokeSite(ctx context.Context, name string, actor string) error
-	// FindSite returns the site of a credential, or holdfast.ErrNotFound. A former
-	// one that ends by a clock that is doubted lets nobody in meanwhile.
+	// FindSite returns the site of a credential, or holdfast.ErrNotFound. A previous credential
+	// that has expired by a doubted clock is not accepted meanwhile.
 	FindSite(ctx context.Context, credential [32]byte) (name string, err error)
-	// SiteSeen notes that a site was here.
+	// SiteSeen records that a site was here.
 	SiteSeen(ctx context.Context, name, version string) error
 	// Sites lists all sites, by name.
 	Sites(ctx context.Context) ([]Info, error)
-	// Incarnation names the store's history: it is another one as soon as the
-	// store may have lost what it had acknowledged.
+	// Incarnation names the store's history. It changes as soon as the store may have lost
+	// something that it had acknowledged.
 	Incarnation(ctx context.Context) (string, error)
 }

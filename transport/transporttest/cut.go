@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// ErrCut is what both directions of a cut connection return.
+// ErrCut is the error of both directions of a cut connection.
 var ErrCut = errors.New("connection cut by the test")
 
-// Limit says after how many bytes a connection breaks, as the dialling side
-// counts them. A negative number never breaks it.
+// Limit says after how many bytes a connection breaks, counted at the dialling side. A negative
+// number never breaks it.
 type Limit struct{ Written, Read int }
 
-// Whole is the limit of a connection that is left alone.
+// Whole returns the limit of a connection that never breaks.
 func Whole() Limit { return Limit{-1, -1} }
 
 // Cutter opens connections that break in the middle of a request or reply.
 // It may be used concurrently.
 type Cutter struct {
 	Under func(ctx context.Context, network, address string) (net.Conn, error) // nil: a net.Dialer
-	Plan  func(n int) Limit                                                    // for connection n, from 0
+	Plan  func(n int) Limit                                                    // limit of connection n, counted from 0
 
 	mu     sync.Mutex
 	dialed int
@@ -44,7 +44,7 @@ func (c *Cutter) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return &cutConn{Conn: conn, limit: c.Plan(n)}, nil
 }
 
-// Dialed is how many connections have been opened.
+// Dialed returns how many connections have been opened.
 func (c *Cutter) Dialed() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ type cutConn struct {
 	written, read int
 }
 
-// room takes up to want bytes from what is left of a limit.
+// room takes up to want bytes from the rest of a limit.
 func (c *cutConn) room(used *int, limit, want int) (allowed int, cut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	n := 0
-	if allowed > 0 { // an empty write would wait for a reader of a pipe
+	if allowed > 0 { // an empty write to a pipe would wait for a reader
 		var err error
 		if n, err = c.Conn.Write(p[:allowed]); err != nil {
 			return n, err
@@ -94,7 +94,7 @@ func (c *cutConn) Read(p []byte) (int, error) {
 	left := c.limit.Read - c.read
 	c.mu.Unlock()
 	if left <= 0 {
-		// The cut comes with the next byte, not before the peer has said it.
+		// The cut comes when the peer sends the next byte, not before.
 		if _, err := c.Conn.Read(make([]byte, 1)); err != nil {
 			return 0, err
 		}

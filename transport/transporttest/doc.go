@@ -1,4 +1,3 @@
-// Package transporttest holds the suite that every transport must pass, and
-// faults to put between the two ends: Faulty around any Deliverer, Cutter
-// around connections. It is for tests only.
+// Package transporttest holds the suite that every transport must pass, and faults to put between
+// the two ends: Faulty around any Deliverer, Cutter around connections. Only tests use it.
 package transporttest

@@ -12,22 +12,22 @@ import (
 // Fault is what happens to one delivery on its way.
 type Fault uint8
 
-// The faults. In each but Double the sender is told what a real one would
-// know: no answer came, the message may have been delivered.
+// The faults. In each but Double the sender learns what a real one would: no answer came, so the
+// message may have been delivered.
 const (
 	NoFault     Fault = iota
-	LoseRequest       // it never arrives
-	LoseAck           // it arrives, the answer does not
-	Double            // it arrives twice; the second answer counts
-	Late              // it arrives after the sender has given up, behind the next one
-	Cut               // half of a batch arrives and is answered; alone it is like LoseAck
+	LoseRequest       // the request never arrives
+	LoseAck           // the request arrives, the answer does not
+	Double            // the request arrives twice; the second answer counts
+	Late              // the request arrives after the sender has given up, behind the next one
+	Cut               // half of a batch arrives and is answered; for a single message like LoseAck
 	faultCount
 )
 
-// Plan says what happens to call n, counted from 0.
+// Plan returns the fault of call n, counted from 0.
 type Plan func(n int) Fault
 
-// Script returns a plan that is worked off once; after it nothing happens.
+// Script returns a plan with the given faults, once each in order. Later calls meet none.
 func Script(faults ...Fault) Plan {
 	return func(n int) Fault {
 		if n < len(faults) {
@@ -37,8 +37,8 @@ func Script(faults ...Fault) Plan {
 	}
 }
 
-// Seeded returns a plan in which a share of the calls, from 0 to 1, meets a
-// fault. The same seed gives the same plan.
+// Seeded returns a plan in which the given share of calls, from 0 to 1, meets a fault. The same
+// seed gives the same plan.
 func Seeded(seed uint64, share float64) Plan {
 	return func(n int) Fault {
 		r := rand.New(rand.NewPCG(seed, uint64(n)))
@@ -49,9 +49,8 @@ func Seeded(seed uint64, share float64) Plan {
 	}
 }
 
-// Faulty stands in front of any Deliverer and does to its messages what
-// networks do. It may be used concurrently; then the plan's order is that in
-// which calls come in.
+// Faulty stands in front of any Deliverer and does to its messages what networks do. It may be used
+// concurrently; calls then take their faults in the order in which they arrive.
 type Faulty struct {
 	To   holdfast.Deliverer
 	Plan Plan
@@ -63,7 +62,7 @@ type Faulty struct {
 
 var _ holdfast.BatchDeliverer = (*Faulty)(nil)
 
-// errLost is what a sender sees of a lost answer.
+// errLost is what a sender sees when the answer is lost.
 var errLost = errors.New("faulty: no answer came")
 
 func lost() error {
@@ -86,7 +85,7 @@ func (f *Faulty) keep(ms ...holdfast.Message) {
 	f.late = append(f.late, ms...)
 }
 
-// Flush delivers what is late.
+// Flush delivers the messages that are late.
 func (f *Faulty) Flush(ctx context.Context) {
 	f.mu.Lock()
 	late := f.late
@@ -121,7 +120,7 @@ func (f *Faulty) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rece
 	return f.To.Deliver(ctx, m)
 }
 
-// BatchSize is that of the Deliverer behind.
+// BatchSize returns the batch size of the Deliverer behind it.
 func (f *Faulty) BatchSize() int {
 	if b, ok := f.To.(holdfast.BatchDeliverer); ok {
 		return b.BatchSize()

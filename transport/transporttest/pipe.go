@@ -19,8 +19,8 @@ func NewPipeListener() *PipeListener {
 	return &PipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-// Dial opens a connection to the listener. The network and address do not
-// matter. It waits until the connection is accepted.
+// Dial opens a connection to the listener, whatever the network and address. It waits until the
+// connection is accepted.
 func (l *PipeListener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {
@@ -43,7 +43,7 @@ func (l *PipeListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept and Dial. Connections stay.
+// Close ends Accept and Dial. Open connections stay open.
 func (l *PipeListener) Close() error {
 	l.once.Do(func() { close(l.done) })
 	return nil

@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Recorder is a Receiver that keeps what arrives and answers by a function.
-// It may be used concurrently.
+// Recorder is a Receiver that keeps the messages that arrive and answers by a function. It may be
+// used concurrently.
 type Recorder struct {
-	// Answer is called for each message; nil acknowledges.
+	// Answer is called for each message. Nil acknowledges every message.
 	Answer func(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error)
 
 	mu  sync.Mutex
@@ -36,14 +36,13 @@ func (r *Recorder) Got() []holdfast.Message {
 	return slices.Clone(r.got)
 }
 
-// Inbox is a Receiver with one effect per (source, id), in memory. Effects
-// counts them.
+// Inbox is a Receiver with one effect per (source, id), in memory. Effects counts the effects.
 type Inbox struct {
 	mu      sync.Mutex
 	effects map[[2]string]int
 }
 
-// Receive takes m once.
+// Receive takes m, and has its effect once.
 func (b *Inbox) Receive(_ context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,8 +64,8 @@ func (b *Inbox) Effects() int {
 	return len(b.effects)
 }
 
-// inBatches makes a BatchReceiver of a Receiver; it leaves the results of
-// messages for which omit says so, and of all that follow, out.
+// inBatches makes a BatchReceiver of a Receiver. Its result stops before the first message for
+// which omit returns true.
 type inBatches struct {
 	holdfast.Receiver
 	omit func(m holdfast.Message) bool

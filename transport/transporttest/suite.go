@@ -13,30 +13,30 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
-// Source is the source of every message of the suite: the one to know
-// secrets for.
+// Source is the source of every message of the suite. A transport with secrets must know one for
+// it.
 const Source = "conformance"
 
-// Pair joins a receiver to a new Deliverer, and cleans up after the test.
+// Pair joins a receiver to a new Deliverer. It cleans up after the test.
 type Pair func(t *testing.T, r holdfast.Receiver) holdfast.Deliverer
 
-// Suite is what a transport gives to be tested. Only New is needed; the rest
-// is left out where a transport has no such thing.
+// Suite describes a transport under test. Only New is required. A transport leaves out the fields
+// that do not apply to it.
 type Suite struct {
 	New         Pair
-	WrongSecret Pair                                                       // the sender's secret is not the receiver's
-	Nobody      func(t *testing.T) holdfast.Deliverer                      // to where nobody listens
-	MaxPayload  int                                                        // bytes; New's receiver takes no more
-	Virtual     func(t *testing.T, r holdfast.Receiver) holdfast.Deliverer // like New, without sockets: it is called inside a synctest bubble
+	WrongSecret Pair                                                       // the sender's secret differs from the receiver's
+	Nobody      func(t *testing.T) holdfast.Deliverer                      // a Deliverer to an address where nothing listens
+	MaxPayload  int                                                        // in bytes; New's receiver takes no more
+	Virtual     func(t *testing.T, r holdfast.Receiver) holdfast.Deliverer // like New, without sockets; called inside a synctest bubble
 }
 
-// Run tests what every transport must do.
+// Run runs the tests that every transport must pass.
 func Run(t *testing.T, newPair Pair) {
 	t.Helper()
 	Suite{New: newPair}.Run(t)
 }
 
-// Run tests what every transport must do, and what this one has beside.
+// Run runs the tests that every transport must pass, and those for the optional fields of s.
 func (s Suite) Run(t *testing.T) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Suite){
@@ -78,7 +78,7 @@ func Message() holdfast.Message {
 	}
 }
 
-// arrived is how a receiver sees m.
+// arrived returns m as a receiver sees it.
 func arrived(m holdfast.Message) holdfast.Message {
 	m.Destination = ""
 	return m
@@ -91,7 +91,7 @@ func diff(t *testing.T, what string, want, got any) {
 	}
 }
 
-// check compares the classification of err; an empty code is not compared.
+// check compares the classification of err. It does not compare an empty code.
 func check(t *testing.T, err error, want holdfast.Failure) {
 	t.Helper()
 	f, ok := errors.AsType[*holdfast.Failure](err)
@@ -111,7 +111,7 @@ func testAck(t *testing.T, s Suite) {
 	r := &Recorder{}
 	d := s.New(t, r)
 	m := Message()
-	for range 2 { // a connection is used again
+	for range 2 { // the second delivery reuses the connection
 		receipt, err := d.Deliver(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
@@ -325,7 +325,7 @@ func testWrongSecret(t *testing.T, s Suite) {
 	}
 	r := &Recorder{}
 	d := s.WrongSecret(t, r)
-	for range 50 { // also after many
+	for range 50 { // many deliveries must not change that
 		_, err := d.Deliver(t.Context(), Message())
 		f := holdfast.AsFailure(err)
 		check(t, err, holdfast.Failure{Outcome: holdfast.LaneFault, RetryAfter: f.RetryAfter})
@@ -335,8 +335,7 @@ func testWrongSecret(t *testing.T, s Suite) {
 	}
 }
 
-// testBudget lets every message take a second, more of them than the sender
-// has time for.
+// testBudget lets every message take a second, and sends more of them than the sender has time for.
 func testBudget(t *testing.T, s Suite) {
 	t.Helper()
 	if s.Virtual == nil {

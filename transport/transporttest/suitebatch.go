@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// expiring is a context that ends when the test says so, with the error of a
-// deadline: a time-out without a clock.
+// expiring is a context that ends when the test says so, with context.DeadlineExceeded: a time-out
+// without a clock.
 type expiring struct {
 	context.Context //nolint:containedctx // it is a context
 	done            chan struct{}
@@ -36,8 +36,8 @@ func (c *expiring) Err() error {
 	}
 }
 
-// stuck returns a receiver that tells when a message has come in and then
-// waits to be released, or for the end of its context.
+// stuck returns a receiver that reports that a message has come in and then waits for its release,
+// or for the end of its context.
 func stuck() (r *Recorder, entered <-chan struct{}, release func()) {
 	in, over := make(chan struct{}, 1), make(chan struct{})
 	return &Recorder{Answer: func(ctx context.Context, _ holdfast.Message) (holdfast.Receipt, error) {
@@ -117,7 +117,7 @@ func testConcurrent(t *testing.T, s Suite) {
 	}
 }
 
-// learnBatch lets d find out whether its peer takes batches.
+// learnBatch delivers so that d learns whether its peer takes batches.
 func learnBatch(t *testing.T, d holdfast.Deliverer) (holdfast.BatchDeliverer, bool) {
 	t.Helper()
 	if _, err := d.Deliver(t.Context(), Message()); err != nil {

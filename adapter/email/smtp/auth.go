@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// mostCommand is the length of a command, its end included, that each server
-// takes (RFC 5321, 4.5.3.1.4); the lines of an exchange may be longer (RFC 4954, 4).
+// mostCommand is the longest command, line end included, that each server accepts (RFC 5321,
+// 4.5.3.1.4). The lines of an authentication exchange may be longer (RFC 4954, 4).
 const mostCommand = 512
 
-// Auth makes an exchange of a mechanism (RFC 4954). first is what we say
-// before the server asks; nil: nothing. Where the command would be too long with it, it
-// has a line of its own. next answers a challenge; its error calls the
-// exchange off, and is returned.
+// Auth runs an authentication exchange (RFC 4954). first is our initial response; nil: none. If the
+// command would be too long with it, it is sent on a line of its own. next answers a challenge. An
+// error of next cancels the exchange and is returned.
 func (c *Client) Auth(mechanism string, first []byte, next func(challenge []byte) ([]byte, error)) (Reply, error) {
 	line := "AUTH " + mechanism
 	if first != nil {
@@ -40,7 +39,7 @@ func (c *Client) Auth(mechanism string, first []byte, next func(challenge []byte
 	}
 }
 
-// exchange is a command that may be answered by a challenge.
+// exchange sends a line whose reply may be a challenge.
 func (c *Client) exchange(line string) (Reply, error) {
 	if err := c.say(line); err != nil {
 		return Reply{}, err
@@ -54,7 +53,7 @@ func (c *Client) exchange(line string) (Reply, error) {
 
 func encode(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
-// decode reads a challenge. Some servers ask for user and password in clear.
+// decode reads a challenge. Some servers ask for user and password without base64.
 func decode(text string) []byte {
 	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil {

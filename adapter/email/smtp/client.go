@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Timeouts are how long each step may take.
+// Timeouts limit each step.
 type Timeouts struct {
 	Command time.Duration // until the reply to a command
-	Piece   time.Duration // one piece of a mail
-	Answer  time.Duration // the reply to a whole mail
+	Piece   time.Duration // to write one piece of a mail
+	Answer  time.Duration // until the reply to a whole mail
 }
 
 var (
@@ -22,23 +22,22 @@ var (
 	errOrder  = errors.New("smtp: a step that has no place here")
 )
 
-// Client is one connection. It is used by one goroutine at a time; Close may
-// be called by another.
+// Client is one connection. One goroutine at a time may use it; another may call Close.
 type Client struct {
 	conn     net.Conn
 	in       *bufio.Reader
-	out      []byte // what is being written, used again and again
-	spare    []byte // the beginning of a long line
+	out      []byte // write buffer
+	spare    []byte // beginning of a long line
 	timeouts Timeouts
-	within   time.Duration // for the replies that come now
+	within   time.Duration // time limit for the replies that come now
 
-	named      bool              // Hello was said, on this layer
-	extensions map[string]string // in capital letters, with their parameters
+	named      bool              // Hello succeeded on this layer of security
+	extensions map[string]string // in upper case, with their parameters
 	waiting    bool              // the server waits for a mail
-	broken     error             // nothing can be sent any more
+	broken     error             // set once nothing can be sent any more
 }
 
-// New returns a client for a connection over which nothing was said.
+// New returns a client for a fresh connection.
 func New(conn net.Conn, t Timeouts) *Client {
 	return &Client{conn: conn, in: bufio.NewReader(conn), timeouts: t, within: t.Command}
 }
@@ -46,10 +45,9 @@ func New(conn net.Conn, t Timeouts) *Client {
 // Close ends the connection at once.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Encrypt makes the connection a TLS one, before the greeting or after a
-// StartTLS that the server has agreed to; ctx bounds the handshake. What was said
-// before is forgotten, and what was said unasked is ErrTurn: it may come from
-// somebody on the way.
+// Encrypt starts TLS on the connection, before the greeting or after a StartTLS that the server
+// accepted. ctx limits the handshake. What the server said before is forgotten. Anything that it
+// said unasked is ErrTurn: it may come from an attacker on the way.
 func (c *Client) Encrypt(ctx context.Context, conf *tls.Config) (tls.ConnectionState, error) {
 	if err := c.quiet(); err != nil {
 		return tls.ConnectionState{}, err
@@ -68,7 +66,7 @@ func (c *Client) Encrypt(ctx context.Context, conf *tls.Config) (tls.ConnectionS
 	return conn.ConnectionState(), nil
 }
 
-// Greeting waits for what a server says first.
+// Greeting waits for the server's greeting.
 func (c *Client) Greeting(within time.Duration) (Reply, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(within)); err != nil {
 		return Reply{}, c.fail(err)
@@ -76,8 +74,8 @@ func (c *Client) Greeting(within time.Duration) (Reply, error) {
 	return c.reply()
 }
 
-// Hello says who we are, and learns what the server offers. One that does not
-// know EHLO is told by HELO.
+// Hello says who we are and learns what the server offers. If the server does not know EHLO, it
+// uses HELO.
 func (c *Client) Hello(name string) (Reply, error) {
 	if c.named {
 		return Reply{}, errOrder
@@ -91,7 +89,7 @@ func (c *Client) Hello(name string) (Reply, error) {
 		return r, err
 	}
 	c.named, c.extensions = true, map[string]string{}
-	_, offers, _ := strings.Cut(r.Text, "\n") // the first line is a name
+	_, offers, _ := strings.Cut(r.Text, "\n") // the first line is the server's name
 	for line := range strings.SplitSeq(offers, "\n") {
 		keyword, parameters, _ := strings.Cut(strings.TrimSpace(line), " ")
 		c.extensions[strings.ToUpper(keyword)] = strings.TrimSpace(parameters)
@@ -99,30 +97,29 @@ func (c *Client) Hello(name string) (Reply, error) {
 	return r, nil
 }
 
-// Offers says whether the server has named an extension, and with which
-// parameters.
+// Offers reports whether the server offers an extension, and returns its parameters.
 func (c *Client) Offers(keyword string) (parameters string, ok bool) {
 	parameters, ok = c.extensions[keyword]
 	return parameters, ok
 }
 
-// StartTLS asks for encryption; after a 220, Encrypt begins it.
+// StartTLS asks for encryption. After a 220, call Encrypt.
 func (c *Client) StartTLS() (Reply, error) { return c.command("STARTTLS") }
 
-// Noop asks whether the server is still there.
+// Noop checks that the server still answers.
 func (c *Client) Noop(within time.Duration) (Reply, error) { return c.bounded("NOOP", within) }
 
-// Quit says goodbye. Nothing depends on the answer.
+// Quit ends the session. Nothing depends on the answer.
 func (c *Client) Quit(within time.Duration) (Reply, error) { return c.bounded("QUIT", within) }
 
-// bounded is a command with another time-out.
+// bounded sends a command with its own time-out.
 func (c *Client) bounded(line string, within time.Duration) (Reply, error) {
 	c.within = within
 	defer func() { c.within = c.timeouts.Command }()
 	return c.command(line)
 }
 
-// command sends one line, and returns the reply to it.
+// command sends one line and returns its reply.
 func (c *Client) command(line string) (Reply, error) {
 	if err := c.say(line); err != nil {
 		return Reply{}, err
@@ -143,8 +140,8 @@ func (c *Client) say(line string) error {
 	return c.write(c.within)
 }
 
-// write sends what stands in the buffer, if nothing is left unread, and gives
-// the reply as long.
+// write sends the contents of the buffer, unless something is left unread. It allows the given time
+// for sending, and as much for the reply.
 func (c *Client) write(within time.Duration) error {
 	if err := c.quiet(); err != nil {
 		return err
@@ -158,7 +155,7 @@ func (c *Client) write(within time.Duration) error {
 	return nil
 }
 
-// quiet says that the server has said nothing that was not read.
+// quiet returns an error if the server has said something that was not read.
 func (c *Client) quiet() error {
 	switch {
 	case c.broken != nil:
@@ -169,10 +166,10 @@ func (c *Client) quiet() error {
 	return nil
 }
 
-// closed says that nothing can be sent any more.
+// closed reports that nothing can be sent any more.
 func (c *Client) closed() bool { return c.broken != nil }
 
-// fail ends the use of a connection of which nobody knows how it stands.
+// fail ends the use of a connection whose state is unknown.
 func (c *Client) fail(err error) error {
 	c.broken = err
 	return err

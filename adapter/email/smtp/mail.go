@@ -9,34 +9,32 @@ import (
 )
 
 const (
-	// pieceSize is how much of a mail is written at once.
+	// pieceSize is how many bytes of a mail are written at once.
 	pieceSize = 16 << 10
-	// groupSize bounds the commands that are sent before their replies are
-	// read: whoever sends more may wait for a server that waits for him (RFC 2920, 3.1).
+	// groupSize limits the commands that are sent before their replies are read. A client that
+	// sends more may wait for a server that waits for the client (RFC 2920, 3.1).
 	groupSize = 4 << 10
 )
 
-// ErrIncomplete says that a mail has not left as a whole: it was delivered to
-// nobody.
+// ErrIncomplete means that a mail was not sent completely. It was delivered to nobody.
 var ErrIncomplete = errors.New("the mail was not complete")
 
-// Envelope is whom a mail is from and for.
+// Envelope has the sender and the recipients of a mail.
 type Envelope struct {
 	From string
 	To   []string
-	Size int  // of the mail, in bytes; zero: it is not told
-	UTF8 bool // an address has other letters than ASCII (RFC 6531)
+	Size int  // of the mail, in bytes; zero: not told to the server
+	UTF8 bool // an address has non-ASCII letters (RFC 6531)
 }
 
-// Answers are what a server says to an envelope. The zero Reply is that to
-// what it was not asked.
+// Answers are the server's replies to an envelope. A command that was not sent has the zero Reply.
 type Answers struct {
 	Mail Reply
-	To   []Reply // in order; there are fewer where the server was not asked about the others
-	Data Reply   // 354: it waits for the mail, or for Clear
+	To   []Reply // in order; shorter if the server was not asked about all
+	Data Reply   // 354: the server waits for the mail, or for Clear
 }
 
-// taken says whether the server has taken a recipient.
+// taken reports whether the server has accepted a recipient.
 func (a *Answers) taken() bool {
 	for i := range a.To {
 		if a.To[i].OK() {
@@ -46,17 +44,17 @@ func (a *Answers) taken() bool {
 	return false
 }
 
-// full says that no more recipients should be named now.
+// full reports that no more recipients should be named now.
 func (a *Answers) full() bool {
 	n := len(a.To)
 	return n > 0 && (a.To[n-1].Closing() || n > 1 && a.To[n-1].TooMany())
 }
 
-// Offer names a sender and recipients, and says that a mail is to come if
-// anybody was taken: one after the other, or, where the server offers PIPELINING,
-// as many at once as is safe (RFC 2920). Then the last of them may come with the
-// announcement of the mail, which a server may want to have though it has taken nobody.
-// With an error, the answers are those that came before it.
+// Offer names a sender and recipients, and announces a mail if any recipient was accepted. It sends
+// one command at a time, or, if the server offers PIPELINING, as many at once as is safe (RFC
+// 2920). With PIPELINING the last group may include the announcement, and a server may then want
+// the mail although it has accepted nobody. With an error, the answers are those that came before
+// it.
 func (c *Client) Offer(e *Envelope) (Answers, error) {
 	o := offer{c: c, Envelope: e}
 	if strings.ContainsAny(e.From+strings.Join(e.To, ""), "\r\n") {
@@ -76,7 +74,7 @@ type offer struct {
 	c *Client
 	*Envelope
 	Answers
-	named int // recipients who were named
+	named int // recipients named so far
 }
 
 func (o *offer) oneByOne() error {
@@ -101,7 +99,7 @@ func (o *offer) oneByOne() error {
 	}
 }
 
-// pipelined sends groups of commands. The last one ends with DATA.
+// pipelined sends groups of commands. The last group ends with DATA.
 func (o *offer) pipelined() error {
 	o.c.out = o.c.out[:0]
 	o.mail()
@@ -131,8 +129,8 @@ func (o *offer) pipelined() error {
 	}
 }
 
-// ask sends what stands in the buffer, and reads so many replies, or fewer if
-// the server closes the connection. MAIL comes first, and DATA last.
+// ask sends the contents of the buffer and reads count replies, or fewer if the server closes the
+// connection. MAIL comes first, and DATA last.
 func (o *offer) ask(count int) error {
 	if err := o.c.write(o.c.timeouts.Command); err != nil {
 		return err
@@ -172,7 +170,7 @@ func (o *offer) mail() {
 		parameters = " SIZE=" + strconv.Itoa(o.Size)
 	}
 	if o.UTF8 {
-		if _, ok := o.c.Offers("8BITMIME"); ok { // RFC 6531, 3.1: the two go together
+		if _, ok := o.c.Offers("8BITMIME"); ok { // RFC 6531, 3.1: SMTPUTF8 needs 8BITMIME
 			parameters += " BODY=8BITMIME"
 		}
 		parameters += " SMTPUTF8"
@@ -186,9 +184,9 @@ func (o *offer) rcpt() {
 	o.named++
 }
 
-// Data sends the mail that the server waits for, and returns what it says to
-// that. last is called before the mail is complete; where it says false, it stays
-// incomplete. Lines end with CR LF on the way, and dots are safe.
+// Data sends the mail that the server waits for and returns the server's reply. It calls last
+// before the mail is complete; if last returns false, the mail stays incomplete. Data writes CR LF
+// at the end of each line and escapes leading dots.
 func (c *Client) Data(mail []byte, last func() bool) (Reply, error) {
 	if !c.waiting {
 		return Reply{}, fmt.Errorf("%w: %w", ErrIncomplete, errOrder)
@@ -213,7 +211,7 @@ func (c *Client) Data(mail []byte, last func() bool) (Reply, error) {
 	return c.answer()
 }
 
-// answer is the reply to a whole mail.
+// answer reads the reply to a whole mail.
 func (c *Client) answer() (Reply, error) {
 	if err := c.conn.SetReadDeadline(time.Now().Add(c.timeouts.Answer)); err != nil {
 		return Reply{}, c.fail(err)
@@ -225,11 +223,11 @@ func (c *Client) answer() (Reply, error) {
 	return r, err
 }
 
-// Clear ends a mail that is for nobody, so that another one can be offered. Its
-// error says that the connection is not to be used any more, and that what the
-// server said to the envelope may have been said to something else.
+// Clear ends a mail without recipients, so that another one can be offered. An error means that the
+// connection must not be used any more, and that the replies to the envelope may belong to other
+// commands.
 func (c *Client) Clear() error {
-	if c.waiting { // it gets the end of a mail, and delivers that to nobody
+	if c.waiting { // send the end of an empty mail, which is delivered to nobody
 		c.waiting, c.out = false, append(c.out[:0], ".\r\n"...)
 		if err := c.write(c.timeouts.Command); err != nil {
 			return err
@@ -248,8 +246,8 @@ func (c *Client) Clear() error {
 	return c.quiet()
 }
 
-// stuffed appends a piece of a mail as it travels: lines end with CR LF, and a
-// dot at the beginning of one is doubled. before is the byte that went before.
+// stuffed appends a piece of a mail in the form of the wire: lines end with CR LF, and a dot at the
+// beginning of a line is doubled. before is the preceding byte.
 func stuffed(out, piece []byte, before byte) ([]byte, byte) {
 	for _, b := range piece {
 		switch {

@@ -7,44 +7,43 @@ import (
 	"strings"
 )
 
-// What bounds a reply.
+// Limits of a reply.
 const (
 	mostLines = 1000
 	mostBytes = 1 << 20
-	keptText  = 64 << 10 // and of a line what the buffer holds
+	keptText  = 64 << 10 // bytes of text; of each line what fits the buffer
 )
 
 var (
-	// ErrTurn says that the server spoke when it was not asked, or that what
-	// it said is no answer to what it was asked.
+	// ErrTurn means that the server spoke unasked, or that its reply is no answer to the command.
 	ErrTurn = errors.New("the server speaks out of turn")
-	// ErrEndless says that a reply had no end.
+	// ErrEndless means that a reply had no end.
 	ErrEndless = errors.New("the answer has no end")
 )
 
-// GarbageError is a line that is no line of a reply.
+// GarbageError is a line that is not part of a reply.
 type GarbageError struct{ Line string }
 
 func (e *GarbageError) Error() string { return fmt.Sprintf("this is no reply: %q", e.Line) }
 
-// Reply is what a server says to one command.
+// Reply is the server's reply to one command.
 type Reply struct {
 	Code     int
-	Enhanced string // as 5.1.1 (RFC 3463); empty: none
-	Text     string // lines without their codes, as they came
+	Enhanced string // such as 5.1.1 (RFC 3463); empty: none
+	Text     string // the lines without their codes, unchanged
 }
 
-// OK says that the server has done what it was asked.
+// OK reports that the server has done what it was asked.
 func (r Reply) OK() bool { return r.Code/100 == 2 }
 
-// Permanent says that it will not do it later either.
+// Permanent reports that the server will not do it later either.
 func (r Reply) Permanent() bool { return r.Code/100 == 5 }
 
-// Closing says that the server ends the connection.
+// Closing reports that the server closes the connection.
 func (r Reply) Closing() bool { return r.Code == 421 }
 
-// TooMany says that the server takes fewer recipients in one mail: 452, and
-// 552 of servers that mean it (RFC 5321, 4.5.3.1.10).
+// TooMany reports that the server accepts fewer recipients in one mail: 452, or 552 from servers
+// that use it in this sense (RFC 5321, 4.5.3.1.10).
 func (r Reply) TooMany() bool {
 	text := strings.ToLower(r.Text)
 	switch r.Code {
@@ -56,7 +55,7 @@ func (r Reply) TooMany() bool {
 	return false
 }
 
-// String is the code, and the enhanced one.
+// String returns the code and the enhanced code.
 func (r Reply) String() string {
 	if r.Enhanced == "" {
 		return fmt.Sprint(r.Code)
@@ -64,8 +63,8 @@ func (r Reply) String() string {
 	return fmt.Sprintf("%d %s", r.Code, r.Enhanced)
 }
 
-// reply reads one whole reply. Where lines differ in their code, the last one
-// counts, as it does for other clients.
+// reply reads one whole reply. If its lines differ in their code, the last one counts, as in other
+// clients.
 func (c *Client) reply() (Reply, error) {
 	var text strings.Builder
 	left := mostBytes
@@ -93,8 +92,8 @@ func (c *Client) reply() (Reply, error) {
 	return Reply{}, c.fail(ErrEndless)
 }
 
-// line reads a line, of which it returns the beginning, good until the next
-// read. What has no line end is none.
+// line reads a line and returns its beginning, valid until the next read. Text without a line end
+// is no line.
 func (c *Client) line(left *int) ([]byte, error) {
 	line, err := c.in.ReadSlice('\n')
 	if *left -= len(line); errors.Is(err, bufio.ErrBufferFull) {
@@ -115,7 +114,7 @@ func (c *Client) line(left *int) ([]byte, error) {
 	return trimmed(line), nil
 }
 
-// trimmed is a line without its end.
+// trimmed returns a line without its end.
 func trimmed(line []byte) []byte {
 	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
 		line = line[:len(line)-1]
@@ -123,8 +122,8 @@ func trimmed(line []byte) []byte {
 	return line
 }
 
-// parts takes a line apart: a code of three figures, then a hyphen where more
-// lines follow, or a space and text, or nothing (RFC 5321, 4.2).
+// parts splits a line into a code of three figures, then a hyphen if more lines follow, or a space
+// and text, or nothing (RFC 5321, 4.2).
 func parts(line []byte) (code int, text []byte, more, ok bool) {
 	if len(line) < 3 || line[0] < '2' || line[0] > '5' {
 		return 0, nil, false, false
@@ -147,8 +146,7 @@ func parts(line []byte) (code int, text []byte, more, ok bool) {
 	return 0, nil, false, false
 }
 
-// enhanced takes the enhanced code out of a text, in which each line may repeat
-// it.
+// enhanced takes the enhanced code out of the text. Each line may repeat it.
 func enhanced(code int, text string) Reply {
 	end := strings.IndexAny(text, " \n")
 	if end < 0 {
@@ -162,7 +160,7 @@ func enhanced(code int, text string) Reply {
 	return Reply{code, word, strings.TrimSpace(strings.ReplaceAll(text, "\n"+word+"\n", "\n\n"))}
 }
 
-// isEnhanced says whether a word is a code such as 5.1.1.
+// isEnhanced reports whether a word is a code such as 5.1.1.
 func isEnhanced(word string) bool {
 	if len(word) < 5 || len(word) > 9 || word[0] != '2' && word[0] != '4' && word[0] != '5' || word[1] != '.' {
 		return false

@@ -2,7 +2,7 @@ package call
 
 import "github.com/holdfast-mq/holdfast/internal/setting"
 
-// Auth says how a call proves who calls: by one of these, or by none.
+// Auth says how a call is authenticated: by one of these, or not at all.
 type Auth struct {
 	Basic  *BasicAuth
 	Bearer setting.Secret
@@ -10,7 +10,7 @@ type Auth struct {
 	OAuth2 *OAuth2
 }
 
-// BasicAuth is a user with a password (RFC 7617).
+// BasicAuth is a user and a password (RFC 7617).
 type BasicAuth struct {
 	User     string
 	Password setting.Secret
@@ -30,7 +30,7 @@ type OAuth2 struct {
 	Scopes []string
 }
 
-// secrets are those that stand elsewhere, by the key that names them.
+// secrets returns the secrets that are kept outside the file, by the key that names them.
 func (a Auth) secrets() map[string]setting.Secret {
 	found := map[string]setting.Secret{}
 	if a.Basic != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Check finds what is wrong between the keys.
+// Check finds faults that involve several keys.
 func (c *Settings) Check(r *setting.Report, path string) {
 	checkTarget(r, path+".url", c.URL)
 	checkAuth(r, path+".auth", c.Auth)
@@ -23,7 +23,7 @@ func (c *Settings) Check(r *setting.Report, path string) {
 	}
 }
 
-// checkTarget accepts a URL with placeholders behind its host.
+// checkTarget accepts a URL with placeholders after its host.
 func checkTarget(r *setting.Report, path, raw string) {
 	plain := strings.NewReplacer("{endpoint}", "x", "{id}", "x").Replace(raw)
 	switch _, rest, found := strings.Cut(raw, "://"); {

@@ -1,5 +1,5 @@
-// Package call is the kind of destination that is a foreign HTTP API: its keys,
-// their checks, and the httpcall.Caller that is made of them.
+// Package call is the kind of destination for foreign HTTP APIs: its keys, their checks, and how to
+// make an httpcall.Caller from them.
 package call
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Kind is the kind of destination.
+// Kind returns the kind of destination.
 func Kind() adapter.Kind {
 	return adapter.Kind{
 		Key: setting.Case[adapter.Settings]("call", keys()), Noun: "a call", Instead: "a call has its own url and ca",
@@ -21,10 +21,10 @@ func Kind() adapter.Kind {
 	}
 }
 
-// Kind is the kind of these settings.
+// Kind returns the kind of these settings.
 func (*Settings) Kind() adapter.Kind { return Kind() }
 
-// Safety names the files of the key and the secrets.
+// Safety names the file of the key and the secrets.
 func (c *Settings) Safety() adapter.Safety {
 	private := map[string]string{"the key of the certificate for": c.Key}
 	for key, secret := range c.Auth.secrets() {
@@ -33,7 +33,7 @@ func (c *Settings) Safety() adapter.Safety {
 	return adapter.Safety{Private: private}
 }
 
-// Probe opens a connection, and sends nothing: a request could have an effect.
+// Probe opens a connection and sends nothing: a request could have an effect.
 func (c *Settings) Probe(ctx context.Context, timeout time.Duration) (address string, err error) {
 	address = exchange.Address(c.URL)
 	if err := exchange.TakesConnections(ctx, address, timeout); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/adapter/httpcall"
 )
 
-// Open makes the way to the API.
+// Open makes the deliverer.
 func (c *Settings) Open(o adapter.Options) (adapter.Deliverer, error) {
 	conf := httpcall.Config{
 		URL: c.URL, Method: c.Method, Header: http.Header{}, TLS: httpcall.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key},

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Settings are those of a foreign HTTP API.
+// Settings are the settings of a foreign HTTP API.
 type Settings struct {
-	URL       string // {endpoint} and {id} in it stand for the message's
+	URL       string // {endpoint} and {id} in it are replaced by the message's
 	Method    string
 	Headers   map[string]string
 	Auth      Auth
@@ -21,7 +21,7 @@ type Settings struct {
 	Cert, Key string // paths of our own certificate for https; both or none
 	Success   []Statuses
 	Permanent []Statuses
-	Response  int64 // the longest answer that is taken, in bytes
+	Response  int64 // longest answer that is kept, in bytes
 }
 
 // Statuses is a range of HTTP status codes, both ends included.

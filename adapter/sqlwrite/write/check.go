@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
-const maxEndpoint = 128 // bytes, as a message's
+const maxEndpoint = 128 // in bytes, the limit of a message
 
-// Check finds what is wrong between the keys.
+// Check finds faults that involve several keys.
 func (w *Settings) Check(r *setting.Report, path string) {
 	drivers := []Driver{SQLite, Postgres, MySQL, SQLServer}
 	r.WantsSecret(path+".dsn", w.DSN)
@@ -19,10 +19,10 @@ func (w *Settings) Check(r *setting.Report, path string) {
 		r.Fault(path+".statements", "", setting.Problem{What: "are missing, and payloads may bring none", Fix: "name a statement for each endpoint, or write raw: true"})
 	}
 	if !slices.Contains(drivers, w.Driver) {
-		return // nobody knows how to read the rest
+		return // without the driver the rest has no meaning
 	}
 	types := checkTypes(r, path+".types", w)
-	taken := map[string]bool{} // parameters that some statement has
+	taken := map[string]bool{} // parameters of any statement
 	for _, name := range slices.Sorted(maps.Keys(w.Statements)) {
 		at := setting.Join(path+".statements", name)
 		if name == "" || len(name) > maxEndpoint || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) {

@@ -1,5 +1,5 @@
-// Package write is the kind of destination that is a database: its keys, their
-// checks, and the sqlwrite.Writer that is made of them.
+// Package write is the kind of destination for databases: its keys, their checks, and how to make a
+// sqlwrite.Writer from them.
 package write
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Kind is the kind of destination.
+// Kind returns the kind of destination.
 func Kind() adapter.Kind {
 	return adapter.Kind{
 		Key: setting.Case[adapter.Settings]("write", keys()), Noun: "a database", Instead: "a database has dsn, and TLS in it",
@@ -18,10 +18,10 @@ func Kind() adapter.Kind {
 	}
 }
 
-// Kind is the kind of these settings.
+// Kind returns the kind of these settings.
 func (*Settings) Kind() adapter.Kind { return Kind() }
 
-// Safety names the file of the DSN, and a line without TLS.
+// Safety names the file of the DSN, and a connection without TLS.
 func (w *Settings) Safety() adapter.Safety {
 	s := adapter.Safety{Private: map[string]string{"the dsn of": w.DSN.File()}}
 	if w.Unencrypted {

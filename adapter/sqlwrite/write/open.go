@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast/adapter/sqlwrite"
 )
 
-// Open makes the way to the database. It must not be the node's own: a statement
-// could change what has been promised.
+// Open makes the deliverer. The database must not be the node's own: a statement could break the
+// node's promises.
 func (w *Settings) Open(o adapter.Options) (adapter.Deliverer, error) { return w.open(o) }
 
 func (w *Settings) open(o adapter.Options) (*sqlwrite.Writer, error) {
@@ -30,7 +30,7 @@ func (w *Settings) open(o adapter.Options) (*sqlwrite.Writer, error) {
 	})
 }
 
-// Probe logs in, and writes nothing.
+// Probe logs in and writes nothing.
 func (w *Settings) Probe(ctx context.Context, timeout time.Duration) (address string, err error) {
 	to, err := w.open(adapter.Options{Connections: 1})
 	if err != nil {

@@ -2,16 +2,16 @@ package write
 
 import "github.com/holdfast-mq/holdfast/internal/setting"
 
-// Settings are those of a database that messages are written to.
+// Settings are the settings of a database that messages are written to.
 type Settings struct {
 	Driver     Driver
 	DSN        setting.Secret    // where the database is and who writes, in the driver's form
 	Statements map[string]string // by endpoint
-	Types      map[string]string // of their parameters, by name; PostgreSQL knows its own
+	Types      map[string]string // of the parameters, by name; PostgreSQL knows its own
 	Raw        bool              // payloads may bring SQL of their own
 	Duplicate  Duplicate
 
-	Unencrypted bool // also to another machine without TLS
+	Unencrypted bool // allow another machine without TLS
 }
 
 // Driver is a kind of database.
@@ -25,13 +25,13 @@ const (
 	SQLServer Driver = "sqlserver"
 )
 
-// Duplicate says what a unique key means that is there already.
+// Duplicate says what it means if a unique key exists already.
 type Duplicate string
 
 // The meanings.
 const (
 	DuplicatePermanent Duplicate = "permanent" // the message is parked
-	DuplicateDelivered Duplicate = "delivered" // it is the message's own row, of an earlier attempt
+	DuplicateDelivered Duplicate = "delivered" // it is the message's own row, from an earlier attempt
 )
 
 func keys() setting.Section[Settings] {
