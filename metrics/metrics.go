@@ -32,38 +32,14 @@ type Options struct {
 	// Oldest tells for how long the oldest due message of each destination has
 	// waited; Progress has it. Nil: nobody knows.
 	Oldest func() map[string]time.Duration
-	// Held tells how many messages are held because the store doubts its clock.
-	// Nil: nobody knows.
-	Held func() int64
-	// Backup tells when the last backup was known to hold everything, and its
-	// bytes; a zero time: there is none. Nil: nobody makes backups.
-	Backup func() (current time.Time, size int64)
-	// WAL returns the size of the store's write-ahead log in bytes; package
-	// sqlite has it. Nil: there is none.
-	WAL func() int64
-	// Disk tells how many bytes are free on the disk of the database (negative:
-	// nobody knows) and how many are set aside there. Nil: nobody knows.
-	Disk func() (free, reserved int64)
-	// Server tells of a database server that nodes share; false: it does not
-	// answer. Nil: there is none.
-	Server func() (s Server, answers bool)
 	// Refused tells how many requests and connections were refused since the
 	// start, by reason; the reasons are few and fixed. Nil: nobody counts.
 	Refused func() map[string]int64
 
-	// LogLost tells how many lines of the log could not be written since the
-	// start. Nil: nobody knows.
-	LogLost func() int64
+	// Sources have numbers of their own.
+	Sources []Source
 
 	Version, Commit string // of the program
-}
-
-// Server is what a database server that nodes share tells of itself.
-type Server struct {
-	OldestTransaction time.Duration // negative: the node may not see it
-	DeadRows          int64         // of the table of what waits
-	Nodes             int           // alive
-	Unacknowledged    bool          // the database has another history than people know of
 }
 
 // Metrics is an Observer, and a page of metrics. Its methods may be called
@@ -135,7 +111,11 @@ func New(o Options) (*Metrics, error) {
 	m.provider = sdk.NewMeterProvider(sdk.WithReader(exporter))
 	// The OpenMetrics format would append _total to each counter.
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: false})
-	if err := errors.Join(gauges(m.provider.Meter(scope), o), logLines(m.provider.Meter(scope), o.LogLost)); err != nil {
+	err = gauges(m.provider.Meter(scope), o)
+	for i := range o.Sources {
+		err = errors.Join(err, o.Sources[i].register(m.provider.Meter(scope)))
+	}
+	if err != nil {
 		return nil, errors.Join(err, m.provider.Shutdown(context.Background()))
 	}
 	return m, nil

@@ -34,7 +34,7 @@ func start(tb testing.TB) *metrics.Metrics {
 	tb.Helper()
 	m, err := metrics.New(metrics.Options{Counts: counts, Lanes: lanes, Oldest: func() map[string]time.Duration {
 		return map[string]time.Duration{"billing": 90 * time.Second, "inventory": 0}
-	}, Held: func() int64 { return 2 }, Disk: disk, WAL: func() int64 { return 4096 }, LogLost: func() int64 { return 17 }, Version: "1.2.3", Commit: "abc"})
+	}, Sources: []metrics.Source{parted}, Version: "1.2.3", Commit: "abc"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -71,7 +71,21 @@ func scrape(tb testing.TB, m *metrics.Metrics, accept string) (series, types map
 	return series, types
 }
 
-func disk() (free, reserved int64) { return 4096, 512 }
+// parted has a gauge, a counter, a metric with a label and one that is not there for now.
+var parted = metrics.Source{
+	Metrics: []metrics.Metric{
+		{Name: "holdfast_wal_bytes", Help: "Size of the log."},
+		{Name: "holdfast_log_lines_lost", Help: "Lines.", Counter: true},
+		{Name: "holdfast_part_lag", Help: "Lag.", Label: "part"},
+		{Name: "holdfast_backup_size_bytes", Help: "Size of the last backup."},
+	},
+	Read: func(see func(name string, value int64, label ...string)) {
+		see("holdfast_wal_bytes", 4096)
+		see("holdfast_log_lines_lost", 17)
+		see("holdfast_part_lag", 3, "a")
+		see("holdfast_part_lag", 0, "b")
+	},
+}
 
 func observe(m *metrics.Metrics) {
 	attempt := func(to string, o holdfast.Outcome, s holdfast.State, retries int, took time.Duration) {
@@ -95,11 +109,10 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		"rf_outbox_pending_count": "gauge", "rf_outbox_send_duration_ms": "histogram", "rf_outbox_retry_count": "histogram",
 		"rf_outbox_failed_count": "counter", "rf_outbox_expired_count": "counter", "rf_inbox_duplicate_count": "counter",
 		"rf_inbox_process_duration_ms": "histogram", "rf_inbox_size": "gauge",
-		"holdfast_outbox_pending": "gauge", "holdfast_outbox_parked": "gauge", "holdfast_outbox_expired": "gauge", "holdfast_outbox_claimed": "gauge", "holdfast_outbox_held": "gauge",
+		"holdfast_outbox_pending": "gauge", "holdfast_outbox_parked": "gauge", "holdfast_outbox_expired": "gauge", "holdfast_outbox_claimed": "gauge",
 		"holdfast_inbox_kept": "gauge", "holdfast_wal_bytes": "gauge", "holdfast_lane_up": "gauge", "holdfast_oldest_due_seconds": "gauge", "holdfast_lanes": "gauge", "holdfast_build_info": "gauge",
-		"holdfast_disk_free_bytes": "gauge", "holdfast_disk_reserve_bytes": "gauge",
-		"holdfast_log_lines_lost": "counter",
-		"go_goroutines":           "gauge",
+		"holdfast_log_lines_lost": "counter", "holdfast_part_lag": "gauge",
+		"go_goroutines": "gauge",
 	}
 	want := map[string]string{
 		`rf_outbox_pending_count`: "12",
@@ -124,7 +137,6 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		`holdfast_outbox_parked{destination="inventory"}`:        "3",
 		`holdfast_outbox_expired{destination="billing"}`:         "1",
 		`holdfast_outbox_claimed`:                                "2",
-		`holdfast_outbox_held`:                                   "2",
 		`holdfast_inbox_kept`:                                    "4",
 		`holdfast_oldest_due_seconds{destination="inventory"}`:   "0",
 		`holdfast_oldest_due_seconds{destination="billing"}`:     "90", // F1-33
@@ -133,9 +145,11 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		`holdfast_lanes{state="up"}`:                             "2",
 		`holdfast_lanes{state="down"}`:                           "1",
 		`holdfast_lanes{state="held"}`:                           "1",
-		`holdfast_disk_free_bytes`:                               "4096",
-		`holdfast_disk_reserve_bytes`:                            "512",
+		`holdfast_wal_bytes`:                                     "4096",
 		`holdfast_log_lines_lost`:                                "17",
+		`holdfast_part_lag{part="a"}`:                            "3",
+		`holdfast_part_lag{part="b"}`:                            "0",
+		`holdfast_backup_size_bytes`:                             "",
 	}
 	// A reader that prefers OpenMetrics gets the same names.
 	for _, accept := range []string{"text/plain", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"} {
@@ -234,26 +248,5 @@ func BenchmarkObserveReceived(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.ObserveReceived(r)
-	}
-}
-
-// OI-14: that a backup is old can be alerted on; without one there is no number.
-func TestOI14BackupsAreMeasured(t *testing.T) {
-	t.Parallel()
-	var at time.Time
-	m, err := metrics.New(metrics.Options{
-		Counts: func() holdfast.Counts { return holdfast.Counts{} },
-		Backup: func() (time.Time, int64) { return at, 4096 },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const last, size = "holdfast_backup_last_success_timestamp_seconds", "holdfast_backup_size_bytes"
-	if series, _ := scrape(t, m, ""); series[last] != "" || series[size] != "" {
-		t.Errorf("without a backup: got %q and %q", series[last], series[size])
-	}
-	at = time.Unix(1_000_000, 0)
-	if series, _ := scrape(t, m, ""); series[last] != "1e+06" || series[size] != "4096" {
-		t.Errorf("got %q and %q, want the backup's", series[last], series[size])
 	}
 }

@@ -123,6 +123,7 @@ func splitRows() map[string][]rows.Row {
 	waits.Seq, waits.ID, waits.OrderingKey, waits.Waits, waits.Due, waits.Start = 4, "waits", "k", true, rows.None, 6
 	discarded := due
 	discarded.Seq, discarded.ID, discarded.State, discarded.Reason, discarded.Due, discarded.Settled, discarded.GivenUp = 6, "discarded", holdfast.Discarded, "operator", rows.None, 8, false
+	discarded.Bundle, discarded.Payload = 7, nil
 	kept := rows.Incoming{
 		Seq: 3, Source: "s", ID: "kept", Endpoint: "E", Hash: make([]byte, 32), Kept: true, Received: 1, Processed: rows.None, Expires: 9,
 		Kind: "command", Payload: []byte("p"), Headers: `{"k":"v"}`, CorrelationID: "c",
@@ -151,6 +152,10 @@ func TestRowsOfSplitTablesAreKept(t *testing.T) {
 	database, err := postgres.OpenTarget(t.Context(), pgtest.Shared(t).Database(t), move.Origin{})
 	must(t, err)
 	defer shut(t, database)
+	bundle := &rows.Bundle{Seq: 7, Kind: "k", Source: "s", ID: "b", Hash: make([]byte, 32), Payload: []byte("p")}
+	for _, store := range []move.Importer{file, database} {
+		must(t, store.Write(t.Context(), []rows.Row{bundle}, move.Progress{}))
+	}
 	for _, table := range rows.Tables() {
 		if !table.Split {
 			continue

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/metrics"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -210,6 +211,23 @@ func listBackups(folder string) (list []copied, err error) {
 		list = append(list, copied{path: filepath.Join(folder, e.Name()), at: at, size: info.Size()})
 	}
 	return list, nil
+}
+
+// measured are the numbers of the backups: none before the first one (OI-14).
+func (b *backups) measured() metrics.Source {
+	const at, size = "holdfast_backup_last_success_timestamp_seconds", "holdfast_backup_size_bytes"
+	return metrics.Source{
+		Metrics: []metrics.Metric{
+			{Name: at, Help: "When a backup was last made, or found to be still up to date."},
+			{Name: size, Help: "Size of the last backup."},
+		},
+		Read: func(see func(name string, value int64, label ...string)) {
+			if last, bytes := b.newest(); !last.IsZero() {
+				see(at, last.Unix())
+				see(size, bytes)
+			}
+		},
+	}
 }
 
 // newest is for metrics.

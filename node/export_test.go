@@ -22,12 +22,22 @@ func AuthRequired(ctx context.Context, address net.Addr, db *sqlite.DB, tokens c
 	return authRequired(ctx, &config.Config{Listen: address.String(), Tokens: tokens, Data: "DATA"}, db, slog.New(slog.DiscardHandler))
 }
 
-// Backups runs the backups of a store until ctx ends.
+// Backups runs the backups of a store until ctx ends. current is what the metrics show of them.
 func Backups(ctx context.Context, db *sqlite.DB, folder string, conf config.Backup, log *slog.Logger) (health func() (string, string, string), current func() (time.Time, int64), ended <-chan error) {
 	b := newBackups(db, folder, conf, log)
 	done := make(chan error, 1)
 	go func() { done <- b.run(ctx) }()
-	return b.health, b.newest, done
+	return b.health, func() (at time.Time, size int64) {
+		b.measured().Read(func(name string, value int64, _ ...string) {
+			switch name {
+			case "holdfast_backup_last_success_timestamp_seconds":
+				at = time.Unix(value, 0)
+			case "holdfast_backup_size_bytes":
+				size = value
+			}
+		})
+		return at, size
+	}, done
 }
 
 // TooMany says which of the backups with these names are removed.

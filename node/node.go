@@ -200,9 +200,7 @@ func (n *Node) finishForwards(ctx context.Context) error {
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
 	n.buildProgress()
-	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Oldest: n.progress.Oldest, Held: func() int64 { return n.store.Doubt().Held }, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
-	n.special.measure(&measured)
-	if n.metrics, err = metrics.New(measured); err != nil {
+	if n.metrics, err = n.newMetrics(); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	if n.endpoints, err = n.buildEndpoints(); err != nil {

@@ -59,8 +59,8 @@ type special struct {
 	// elsewhere says that another node delivers for a destination, and that this
 	// one has no part of the requests that it bears, limit in all.
 	elsewhere func(destination string, limit int) bool
-	// measure adds what is shown of it in the metrics.
-	measure func(o *metrics.Options)
+	// measured are its numbers for the metrics.
+	measured []metrics.Source
 	// acknowledge notes that people know of the store's history. Nil: it has one.
 	acknowledge func(ctx context.Context) error
 	// backUp copies the store into a folder.

@@ -34,7 +34,7 @@ func openFile(ctx context.Context, c *config.Config, o holdfast.Observer, log *s
 	return db, special{
 		place:   c.Data,
 		parts:   []run.Part{{Name: "backup", Run: f.backups.run}, {Name: "integrity", Run: f.checkIntegrity}},
-		present: db.Present, checks: f.checks, busy: f.busy, full: db.Full, measure: f.measure, backUp: backUpTo(db.Backup),
+		present: db.Present, checks: f.checks, busy: f.busy, full: db.Full, measured: []metrics.Source{f.measured(), f.backups.measured()}, backUp: backUpTo(db.Backup),
 		away:      func(error) bool { return false }, // what is wrong with a file may be mended by opening it again
 		elsewhere: func(string, int) bool { return false },
 	}, nil
@@ -76,10 +76,23 @@ func (f *file) busy() string {
 	return ""
 }
 
-func (f *file) measure(o *metrics.Options) {
-	o.Backup, o.WAL, o.Disk = f.backups.newest, f.db.WALBytes, func() (free, reserved int64) {
-		d := f.db.Disk()
-		return d.Free, d.Held
+// measured are the numbers of a store in a file.
+func (f *file) measured() metrics.Source {
+	const wal, free, reserve = "holdfast_wal_bytes", "holdfast_disk_free_bytes", "holdfast_disk_reserve_bytes"
+	return metrics.Source{
+		Metrics: []metrics.Metric{
+			{Name: wal, Help: "Size of the store's write-ahead log. It grows while somebody reads one snapshot of the file for long."},
+			{Name: free, Help: "Bytes that are free on the disk of the database."},
+			{Name: reserve, Help: "Bytes that are set aside on it, to record outcomes when it is full."},
+		},
+		Read: func(see func(name string, value int64, label ...string)) {
+			see(wal, f.db.WALBytes())
+			d := f.db.Disk()
+			if d.Free >= 0 {
+				see(free, d.Free)
+			}
+			see(reserve, d.Held)
+		},
 	}
 }
 

@@ -46,7 +46,7 @@ func openPostgres(ctx context.Context, c *config.Config, o holdfast.Observer, lo
 		place:   c.Store.String(),
 		parts:   []run.Part{{Name: "database", Run: s.watch}},
 		present: func() error { return nil }, // an answer to any question says so
-		checks:  s.checks, busy: s.busy, full: db.Full, away: isAway, elsewhere: s.elsewhere, measure: s.measure, acknowledge: db.Acknowledge, giveUp: db.GiveUp, hangs: db.Hangs,
+		checks:  s.checks, busy: s.busy, full: db.Full, away: isAway, elsewhere: s.elsewhere, measured: []metrics.Source{s.measured()}, acknowledge: db.Acknowledge, giveUp: db.GiveUp, hangs: db.Hangs,
 		backUp: func(context.Context, string) (string, int64, error) {
 			return "", 0, fmt.Errorf("%w: the database is PostgreSQL: back it up with its own tools, such as pg_basebackup or pg_dump", errors.ErrUnsupported)
 		},
@@ -183,18 +183,34 @@ func (s *shared) elsewhere(destination string, limit int) bool {
 	})
 }
 
-func (s *shared) measure(o *metrics.Options) {
-	o.Server = func() (metrics.Server, bool) {
-		is := s.seen.Load()
-		if is == nil || is.err != nil {
-			return metrics.Server{}, false
-		}
-		m := metrics.Server{
-			OldestTransaction: is.server.Oldest(), DeadRows: is.server.Queue().Dead, Nodes: len(is.alive()), Unacknowledged: s.db.Gap() != nil,
-		}
-		if is.server.Blind {
-			m.OldestTransaction = -1
-		}
-		return m, true
+// measured are the numbers of a database server, shown while it answers.
+func (s *shared) measured() metrics.Source {
+	const (
+		oldest, dead   = "holdfast_postgres_oldest_transaction_seconds", "holdfast_postgres_dead_rows"
+		history, nodes = "holdfast_postgres_history_unacknowledged", "holdfast_postgres_nodes"
+	)
+	return metrics.Source{
+		Metrics: []metrics.Metric{
+			{Name: oldest, Help: "Age of the oldest open transaction on the PostgreSQL server that keeps dead rows from being removed."},
+			{Name: dead, Help: "Rows of the queue's table in PostgreSQL that are dead and not removed yet. Claims slow down where there are many."},
+			{Name: history, Help: "1 while the PostgreSQL database has another history than the one that people know of, as after a failover or a restore: acknowledged messages may be gone."},
+			{Name: nodes, Help: "Nodes that share the PostgreSQL database and are alive."},
+		},
+		Read: func(see func(name string, value int64, label ...string)) {
+			is := s.seen.Load()
+			if is == nil || is.err != nil {
+				return
+			}
+			if !is.server.Blind {
+				see(oldest, int64(is.server.Oldest().Seconds()))
+			}
+			see(dead, is.server.Queue().Dead)
+			see(nodes, int64(len(is.alive())))
+			unacknowledged := int64(0)
+			if s.db.Gap() != nil {
+				unacknowledged = 1
+			}
+			see(history, unacknowledged)
+		},
 	}
 }

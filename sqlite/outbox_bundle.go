@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -58,7 +59,7 @@ func (b *bundled) prepare(given *holdfast.Bundle, source string) (err error) {
 	b.entries = make([]entry, len(b.Messages))
 	for i := range b.entries {
 		e := &b.entries[i]
-		e.m, e.bundled = b.Messages[i], true
+		e.m = b.Messages[i]
 		if err := e.encode(); err != nil {
 			return fmt.Errorf("write %s %s: %w", b.Kind, b.ID, err)
 		}
@@ -88,40 +89,59 @@ func (k *bundles) apply(tx *writeTx) error {
 // bundle writes one with its messages and what stands beside them, or finds the one that has its
 // name. ErrConflict, by which nothing has been written, is the caller's alone.
 func (tx *writeTx) bundle(b *bundled) (holdfast.Receipt, error) {
-	r, found, err := tx.knownBundle(b)
-	if err != nil || found {
-		return r, err
+	number, err := tx.nextMessage()
+	if err != nil {
+		return holdfast.Receipt{}, err
 	}
-	for i := range b.entries { // what is found out too late would leave a part of them
-		taken, err := tx.conn.one(findSeq, exists, b.entries[i].id)
-		if err != nil {
-			return r, err
-		}
-		if taken {
-			return r, fmt.Errorf("another message has the id %s: %w", b.entries[i].m.ID, holdfast.ErrConflict)
+	if n, err := tx.exec(insertBundle, number, b.Kind, b.Source, idValue(b.ID), b.Hash[:], tx.now, number, payload(b.Payload)); err != nil {
+		return holdfast.Receipt{}, err
+	} else if n == 0 {
+		return tx.knownBundle(b)
+	}
+	if len(b.entries) > 1 { // what is found out too late would leave a part of them
+		for i := range b.entries {
+			if taken, err := tx.conn.one(findSeq, exists, b.entries[i].id); err != nil || taken {
+				return holdfast.Receipt{}, cmp.Or(err, tx.takenID(number, b.entries[i].m.ID))
+			}
 		}
 	}
-	number := int64(0) // that of the first message
 	for i := range b.entries {
 		e := &b.entries[i]
 		e.bundle = number
 		switch receipt, err := tx.insert(e); {
-		case receipt.Duplicate || errors.Is(err, holdfast.ErrConflict):
-			return r, fmt.Errorf("insert message %s: both new and known", e.m.ID)
+		case len(b.entries) == 1 && (receipt.Duplicate || errors.Is(err, holdfast.ErrConflict)):
+			return holdfast.Receipt{}, tx.takenID(number, e.m.ID)
+		case receipt.Duplicate || errors.Is(err, holdfast.ErrConflict): // it was not there above
+			return holdfast.Receipt{}, fmt.Errorf("insert message %s: both new and known", e.m.ID)
 		case err != nil:
-			return r, err
-		}
-		if i == 0 {
-			number = tx.last.message
-			if _, err := tx.exec(insertBundle, number, b.Kind, b.Source, idValue(b.ID), b.Hash[:], tx.now, number, payload(b.Payload)); err != nil {
-				return r, err
-			}
+			return holdfast.Receipt{}, err
+		case i == 0 && tx.last.message != number:
+			return holdfast.Receipt{}, fmt.Errorf("insert message %s: its number is %d, and %d that of its bundle", e.m.ID, tx.last.message, number)
 		}
 		if err := tx.writeBeside(rows.Beside(b.Rows[i], tx.last.message, number)); err != nil {
-			return r, err
+			return holdfast.Receipt{}, err
 		}
 	}
 	return holdfast.Receipt{ID: b.ID, State: holdfast.Pending}, nil
+}
+
+// nextMessage is the number that the next message gets: insertRow.
+func (tx *writeTx) nextMessage() (last int64, err error) {
+	if last = tx.last.message; last == 0 {
+		_, err = tx.conn.one(lastMessage, func(v []driver.Value) error {
+			last = asInt(v[0])
+			return nil
+		})
+	}
+	return 1 + max(last, tx.w.db.taken.Load()), err
+}
+
+// takenID takes a bundle back of which nothing else has been written.
+func (tx *writeTx) takenID(number int64, id holdfast.ID) error {
+	if _, err := tx.exec(purgeBundle, number); err != nil {
+		return err
+	}
+	return fmt.Errorf("another message has the id %s: %w", id, holdfast.ErrConflict)
 }
 
 func (tx *writeTx) writeBeside(r rows.Row) error {
@@ -132,18 +152,20 @@ func (tx *writeTx) writeBeside(r rows.Row) error {
 	return tx.put(r)
 }
 
-// knownBundle finds the one that has the name. Where its hash was lost with a damaged file, the
+// knownBundle is the one that has the name. Where its hash was lost with a damaged file, the
 // name decides.
-func (tx *writeTx) knownBundle(b *bundled) (r holdfast.Receipt, found bool, err error) {
+func (tx *writeTx) knownBundle(b *bundled) (r holdfast.Receipt, err error) {
 	same := false
-	found, err = tx.conn.one(findBundle, func(v []driver.Value) error {
+	if found, err := tx.conn.one(findBundle, func(v []driver.Value) error {
 		hash := asBytes(v[0])
 		same = len(hash) == 0 || bytes.Equal(hash, b.Hash[:])
 		r = holdfast.Receipt{ID: b.ID, State: tx.w.db.lanes.shown(asInt(v[1]), holdfast.State(asInt(v[2]))), Duplicate: true}
 		return nil
-	}, idValue(b.ID), b.Kind, b.Source)
-	if err == nil && found && !same {
-		return holdfast.Receipt{}, true, fmt.Errorf("another content was sent under its name: %w", holdfast.ErrConflict)
+	}, idValue(b.ID), b.Kind, b.Source); err != nil || !found {
+		return r, cmp.Or(err, errors.New("it is both new and known"))
 	}
-	return r, found, err
+	if !same {
+		return holdfast.Receipt{}, fmt.Errorf("another content was sent under its name: %w", holdfast.ErrConflict)
+	}
+	return r, nil
 }

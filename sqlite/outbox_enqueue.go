@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -25,9 +24,7 @@ type entry struct {
 	headers driver.Value
 	retry   driver.Value
 	hash    int64
-
-	bundled bool  // its bundle has the payload:
-	bundle  int64 // that with this number; zero: the one that begins with this message
+	bundle  int64 // which has the payload; zero: none
 }
 
 // enqueue is the work of one Enqueue call: all of its messages or none.
@@ -208,8 +205,8 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	}
 	var bundle driver.Value
 	payload := m.Payload
-	if e.bundled {
-		bundle, payload = cmp.Or(e.bundle, seq), []byte{}
+	if e.bundle != 0 {
+		bundle, payload = e.bundle, []byte{}
 	}
 	if _, err := tx.exec(insertBody, seq, bundle, payload, e.headers, nullText(m.CorrelationID), e.retry, ttl, start, e.hash); err != nil {
 		return holdfast.Receipt{}, err

@@ -106,6 +106,7 @@ const (
 	salvageSequence
 	salvageFollower
 	findBundle
+	lastMessage
 	insertBundle
 	bundlePayload
 	endBundle
@@ -333,7 +334,8 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	// A first message that is neither there nor purged was lost with a damaged file: nobody sends it.
 	findBundle: `SELECT b.hash, b.first, coalesce(b.state, (SELECT state FROM hf_message WHERE seq = b.first), 5)
 		FROM hf_bundle AS b WHERE b.id = ?1 AND b.kind = ?2 AND b.source = ?3`,
-	insertBundle:  `INSERT INTO hf_bundle (seq, kind, source, id, hash, created, first, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	lastMessage:   `SELECT coalesce(max(seq), 0) FROM hf_message`,
+	insertBundle:  `INSERT INTO hf_bundle (seq, kind, source, id, hash, created, first, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, kind, source) DO NOTHING`,
 	bundlePayload: `SELECT payload FROM hf_bundle WHERE seq = ?1`,
 	endBundle:     `UPDATE hf_bundle SET state = ?3 WHERE seq = ?1 AND first = ?2`,
 	purgeBundle:   `DELETE FROM hf_bundle WHERE seq = ?1`,
