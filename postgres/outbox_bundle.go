@@ -317,11 +317,24 @@ func noteRow(n *rows.Notification) []any {
 func transposed(list [][]any) []any {
 	arrays := make([]any, len(list[0]))
 	for i := range arrays {
-		values := make([]any, len(list))
-		for n := range list {
-			values[n] = list[n][i]
+		switch list[0][i].(type) {
+		case int64:
+			arrays[i] = column[int64](list, i)
+		case string:
+			arrays[i] = column[string](list, i)
+		case []byte:
+			arrays[i] = column[[]byte](list, i)
+		case *int64:
+			arrays[i] = column[*int64](list, i)
 		}
-		arrays[i] = values
 	}
 	return arrays
+}
+
+func column[T any](list [][]any, i int) []T {
+	values := make([]T, len(list))
+	for n := range list {
+		values[n] = list[n][i].(T) //nolint:forcetypeassert // as the first row's
+	}
+	return values
 }

@@ -14,7 +14,7 @@ import (
 
 // noPlans are constants that the server makes no plan of.
 var noPlans = map[string]string{
-	"insertHead": "a part", "payloadOf": "a part", "insertTail": "a part", "claimGot": "a part", "backAgain": "a part", "settleHead": "a part", "recordColumns": "a part", "recordTables": "a part",
+	"insertHead": "a part", "payloadOf": "a part", "copiesOf": "a part", "insertTail": "a part", "claimGot": "a part", "backAgain": "a part", "settleHead": "a part", "recordColumns": "a part", "recordTables": "a part",
 	"noteDelivered": "a part", "noteArrived": "a part", "lockJournal": "it has none", "discardedBy": "a part", "notificationStands": "a part", "notificationColumns": "a part", "lastsOf": "a part", "setAnew": "a part",
 	"keptColumns": "a part, without the limit of the whole", "analyze": "reads a sample, after a copy",
 }

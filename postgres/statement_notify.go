@@ -55,9 +55,11 @@ const (
 	notificationFrom  = `SELECT seq, created FROM hf_notification WHERE seq >= $1 ORDER BY seq LIMIT 1`
 	readNotifications = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.seq = ANY ($1::bigint[]) ORDER BY n.seq DESC`
 	getNotification   = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_bundle AS b
-		CROSS JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.bundle = b.seq OFFSET 0) AS n` + notificationStands + notificationNamed + ` ORDER BY n.copy`
+		CROSS JOIN LATERAL (` + copiesOf + `) AS c CROSS JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.seq = c.seq OFFSET 0) AS n` + notificationStands + notificationNamed + ` ORDER BY n.copy`
 	getNotificationBody = `SELECT b.payload FROM hf_bundle AS b` + notificationNamed
 	notificationSites   = `SELECT source FROM hf_bundle WHERE id = $1 AND kind = 'notification' ORDER BY source`
+	// copiesOf are the numbers of the copies of hf_bundle AS b.
+	copiesOf = `SELECT b.first AS seq UNION ALL SELECT h.seq FROM hf_notification AS h WHERE h.bundle = b.seq AND h.copy > 0`
 	// notificationNamed is where the bundle of a notification is.
 	notificationNamed = ` WHERE b.id = $1 AND b.kind = 'notification' AND b.source = $2`
 
@@ -93,13 +95,15 @@ const (
 		WHERE e.settled < $1 AND e.settled > 0 AND (e.settled, e.seq) > ($2, $3) ORDER BY e.settled, e.seq LIMIT $4`
 	// purgeNotifications passes over those of which a copy is not as old, or has its message still.
 	purgeNotifications = `WITH old AS MATERIALIZED (
-			SELECT i.bundle FROM unnest($1::bigint[]) AS i (bundle) WHERE NOT EXISTS (
-				SELECT FROM (SELECT seq FROM hf_notification AS h WHERE h.bundle = i.bundle OFFSET 0) AS n
+			SELECT b.seq, b.first FROM unnest($1::bigint[]) AS i (bundle)
+			CROSS JOIN LATERAL (SELECT seq, first FROM hf_bundle AS h WHERE h.seq = i.bundle OFFSET 0) AS b
+			WHERE NOT EXISTS (
+				SELECT FROM (` + copiesOf + ` OFFSET 0) AS n
 				LEFT JOIN LATERAL (SELECT settled FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true
 				LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
 				WHERE e.settled IS NULL OR e.settled >= $2::bigint OR m.seq IS NOT NULL)),
-		gone AS (DELETE FROM hf_notification AS n WHERE n.bundle = ANY (ARRAY (SELECT bundle FROM old)) RETURNING seq),
-		parent AS (DELETE FROM hf_bundle AS b WHERE b.seq = ANY (ARRAY (SELECT bundle FROM old))),
+		gone AS (DELETE FROM hf_notification AS n WHERE n.seq = ANY (ARRAY (SELECT c.seq FROM old AS b CROSS JOIN LATERAL (` + copiesOf + ` OFFSET 0) AS c)) RETURNING seq),
+		parent AS (DELETE FROM hf_bundle AS b WHERE b.seq = ANY (ARRAY (SELECT seq FROM old))),
 		ends AS (DELETE FROM hf_notification_end AS e WHERE e.seq = ANY (ARRAY (SELECT seq FROM gone))),
 		target AS (DELETE FROM hf_target AS t WHERE t.seq = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT count(*) FROM gone`

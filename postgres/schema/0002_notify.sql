@@ -17,9 +17,11 @@ CREATE TABLE hf_notification (
   execution text COLLATE "C" NOT NULL,
   parent    text COLLATE "C" NOT NULL,
   enqueued  bigint,                        -- at its site, by the site's clock
-  created   bigint NOT NULL,
-  UNIQUE (bundle, copy)
+  created   bigint NOT NULL
 );
+
+-- The first copy is that of hf_bundle.first.
+CREATE INDEX hf_notification_copy ON hf_notification (bundle, copy) WHERE copy > 0;
 
 -- One row for each copy that was delivered, and for each whose message is
 -- purged: what it was.
