@@ -26,7 +26,7 @@ func (db *DB) snapshot(ctx context.Context) (*snapshot, error) {
 	return s, nil
 }
 
-// end gives the connection back. Where BEGIN has failed there is nothing to roll back.
+// end gives the connection back. If BEGIN has failed there is nothing to roll back.
 func (s *snapshot) end() error {
 	_, _ = s.ExecContext(context.Background(), statements[rollbackNow])
 	return s.Close()

@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// notificationColumnCount is how many hf_notification has.
+// notificationColumnCount is the number of columns of hf_notification.
 const notificationColumnCount = 25
 
-// notifications salvages those whose message is there, or that had ended: one
-// that still waits without its message would only seem to be delivered some day,
-// and its site, which sends again, is to find its id free.
+// notifications salvages the notifications that have ended or whose message exists. A notification
+// that waits without its message would never be delivered. Without it, its id is free, so that the
+// site can send it again.
 func (s *salvage) notifications(ctx context.Context) (err error) {
 	take := func(r sqlitefile.Row) {
 		if err == nil && copyOf(r) {
@@ -54,13 +54,13 @@ func (s *salvage) insertNotification(tx *writeTx, r sqlitefile.Row) error {
 	return s.keepBundle(tx, b.Seq, &b)
 }
 
-// notified says whether a notification stands beside a message.
+// notified reports whether a notification exists beside a message.
 func (s *salvage) notified(seq int64) bool {
 	r, ok := s.old.Find(s.roots["hf_notification"], seq)
 	return ok && copyOf(r)
 }
 
-// copyOf says whether a row is that of a copy of a notification.
+// copyOf reports whether a row is the copy of a notification.
 func copyOf(r sqlitefile.Row) bool {
 	return len(r.Values) == notificationColumnCount && idFrom(r.Values[1]) != "" && r.Int(14) > 0
 }
