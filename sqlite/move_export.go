@@ -120,7 +120,7 @@ func (s *Source) open(ctx context.Context) error {
 	return nil
 }
 
-// vet refuses tables that differ from those of this release.
+// vet refuses a file without our tables, or with another schema than this release's.
 func (s *Source) vet(ctx context.Context) error {
 	var tables, have int
 	if err := s.handle.QueryRowContext(ctx, exportSchema).Scan(&tables); err != nil {
