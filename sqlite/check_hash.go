@@ -110,7 +110,7 @@ func (db *DB) parkBroken(ctx context.Context, seqs []int64) error {
 func (tx *writeTx) checkNames(seq int64) error {
 	_, err := tx.conn.one(brokenNames, func(v []driver.Value) error {
 		if v[0] == nil || v[1] == nil || v[0] != v[2] || v[1] != v[3] {
-			return fmt.Errorf("%w: the names of route %v are not those of its index", ErrDamaged, v[0])
+			return fmt.Errorf("%w: the names of route %v differ from their indexes", ErrDamaged, v[0])
 		}
 		return nil
 	}, seq)

@@ -54,7 +54,7 @@ type Integrity struct {
 
 // ErrLogWaits means that a file has a log of commits without an index of the log, as a copy may
 // have. Reading it would make the index.
-var ErrLogWaits = errors.New("it has a log that its next owner must take in first")
+var ErrLogWaits = errors.New("its next owner must merge its log first")
 
 // Inspect reads the file at path and changes nothing, whether or not another process owns it. It
 // makes no file, takes no ownership and merges no log. An error that wraps ErrDamaged means that
@@ -83,7 +83,7 @@ func Inspect(ctx context.Context, path string, o InspectOptions) (Inspection, er
 			return in, nil
 		}
 	}
-	return Inspection{}, fmt.Errorf("inspect %s: it changes all the time; look again", path)
+	return Inspection{}, fmt.Errorf("inspect %s: it kept changing; try again", path)
 }
 
 // logState tells whether somebody has written between two looks.

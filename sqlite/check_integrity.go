@@ -87,7 +87,7 @@ func (db *DB) checkNames(ctx context.Context) (err error) {
 }
 
 func wrongName(what, name any) error {
-	return fmt.Errorf("%w: the name of %s %q is not that of its index", ErrDamaged, what, asText(name))
+	return fmt.Errorf("%w: the name of %s %q differs from its index", ErrDamaged, what, asText(name))
 }
 
 // checkMessages reads messages with their bodies, compares their hashes, and looks up each by its

@@ -344,7 +344,7 @@ func (db *DB) configure(c *conn) error {
 			return fmt.Errorf("%s: %w", p.get, err)
 		}
 		if got != p.want {
-			return fmt.Errorf("%w: %s did not stick, it is %q", ErrNotDurable, p.set, got)
+			return fmt.Errorf("%w: %s had no effect, it is %q", ErrNotDurable, p.set, got)
 		}
 	}
 	return nil

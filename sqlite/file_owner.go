@@ -218,7 +218,7 @@ func (db *DB) checkEpoch(c *conn) error {
 		return err
 	}
 	if epoch != db.epoch {
-		return fmt.Errorf("%w: epoch %d is not ours, %d", errLostOwnership, epoch, db.epoch)
+		return fmt.Errorf("%w: the file has epoch %d, this process %d", errLostOwnership, epoch, db.epoch)
 	}
 	return nil
 }

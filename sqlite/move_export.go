@@ -127,7 +127,7 @@ func (s *Source) vet(ctx context.Context) error {
 		return err
 	}
 	if tables == 0 {
-		return fmt.Errorf("%w: it has none of our tables", ErrForeign)
+		return fmt.Errorf("%w: it has no tables of Holdfast", ErrForeign)
 	}
 	if err := s.handle.QueryRowContext(ctx, exportMeta, metaSchema).Scan(&have); err != nil {
 		return err

@@ -274,7 +274,7 @@ func (db *DB) carryOut(ctx context.Context) error {
 // carryOutAtStart leaves decisions that it cannot carry out to the next transaction.
 func (db *DB) carryOutAtStart(ctx context.Context) {
 	if err := db.carryOut(context.WithoutCancel(ctx)); err != nil {
-		db.log.ErrorContext(ctx, "what was discarded before waits for the next write", slog.Any("error", err))
+		db.log.ErrorContext(ctx, "earlier discards are not carried out yet: the next write does it", slog.Any("error", err))
 	}
 }
 

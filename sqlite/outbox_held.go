@@ -97,7 +97,7 @@ func (db *DB) askClock(ctx context.Context) (may, more bool, err error) {
 		db.lanes.expiresFrom(0)
 	}
 	if !sane {
-		db.log.WarnContext(ctx, "nothing ends: the clock shows a time that cannot be", slog.Time("before", db.clock.sane))
+		db.log.WarnContext(ctx, "nothing expires and nothing is deleted: the clock shows an impossible time", slog.Time("before", db.clock.sane))
 		return false, false, nil
 	}
 	if a.letting && a.some.Swap(false) {

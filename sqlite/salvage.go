@@ -187,7 +187,7 @@ func (s *salvage) all(ctx context.Context) error {
 		}
 	}
 	if err := s.old.Fault(); err != nil {
-		s.db.log.ErrorContext(ctx, "salvage: the disk does not give all of the damaged file", slog.Any("error", err))
+		s.db.log.ErrorContext(ctx, "salvage: parts of the damaged file cannot be read from the disk", slog.Any("error", err))
 	}
 	pages, rows := s.old.Damage()
 	s.mu.Lock()
@@ -213,7 +213,7 @@ func (s *salvage) soFar(ctx context.Context) error {
 	if counted, ok := strings.CutPrefix(text, filepath.Base(s.file)+" "); ok {
 		if err := json.Unmarshal([]byte(counted), &s.report.Salvaged); err != nil {
 			s.report.Salvaged = Salvaged{} // only counts are lost
-			s.db.log.ErrorContext(ctx, "salvage: what the salvage before this one has counted is not readable", slog.Any("error", err))
+			s.db.log.ErrorContext(ctx, "salvage: the counts of the interrupted salvage are not readable", slog.Any("error", err))
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func goOn(ctx context.Context, path string, o Options, aside *Damage) (*DB, erro
 		}
 		cause = err
 	}
-	o.Logger.ErrorContext(ctx, "the file that a salvage fills is damaged, too: the salvage begins anew", slog.String("path", path),
+	o.Logger.ErrorContext(ctx, "the new file of a salvage is damaged, too: the salvage begins again", slog.String("path", path),
 		slog.String("kept", aside.File+partial), slog.Any("cause", cause))
 	if err := aside.again(path); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func suspicion(path string, opened, lax bool) error {
 	case (absent || info.Size() == 0) && log.Commits > 0:
 		return fmt.Errorf("%w: it is absent or empty, and its log (-wal) is not", ErrDamaged)
 	case !absent && info.Size() == 0 && opened:
-		return fmt.Errorf("%w: it is empty, and was not", ErrDamaged)
+		return fmt.Errorf("%w: it is empty, and had content before", ErrDamaged)
 	case absent || info.Size() == 0:
 		return nil
 	}
@@ -264,7 +264,7 @@ func checkSchema(c *conn) error {
 			"undo that, or restore a backup", ErrForeign, is, was)
 	}
 	if err == nil {
-		err = fmt.Errorf("%w: the text of its tables is not as it was written", ErrDamaged)
+		err = fmt.Errorf("%w: the definitions of its tables have changed", ErrDamaged)
 	}
 	return err
 }

@@ -216,7 +216,7 @@ func (s *salvage) book(ctx context.Context) error {
 				}
 			}
 		})
-		s.db.log.ErrorContext(ctx, "salvage: pages of channels and lists are damaged: some that are not named here may be lost", slog.String("file", s.file))
+		s.db.log.ErrorContext(ctx, "salvage: pages of channels and lists are damaged: others than those named here may be lost", slog.String("file", s.file))
 	}
 	for _, c := range b.channels {
 		if err := s.add(ctx, 0, func(tx *writeTx) error { return s.insertPlain(tx, c) }); err != nil {
@@ -225,7 +225,7 @@ func (s *salvage) book(ctx context.Context) error {
 	}
 	for name := range b.recipients {
 		if b.lists[name] == nil {
-			s.db.log.ErrorContext(ctx, "salvage: of a list only recipients are left: its description is lost", slog.String("list", name))
+			s.db.log.ErrorContext(ctx, "salvage: the description of a list is lost, and its recipients are kept", slog.String("list", name))
 			b.lists[name] = &rows.List{Name: name}
 		}
 	}

@@ -234,7 +234,7 @@ func begin(path string, cause error) (*Damage, error) {
 		now = now.Add(time.Millisecond)
 	}
 	if err := d.write(); err != nil {
-		return nil, fmt.Errorf("%w; it is to be set aside, which could not be noted: %w; see to that (a full disk: free as much space as the file has), and start again: nothing was touched",
+		return nil, fmt.Errorf("%w; it could not be set aside, because no note of that could be written: %w; correct that (if the disk is full, free as much space as the file has) and start again: nothing was changed",
 			cause, err)
 	}
 	return d, nil
