@@ -26,7 +26,7 @@ type IntegrityCheck struct {
 	InboxIDs  int64  // rows read
 	Broken    int64  // rows that are not what was accepted: messages that are parked, final, or kept and listed as damaged; and answers that were dropped
 	Structure string // what quick_check said, or why it did not run
-	Err       error  // why the check did not end; ErrDamaged: the store has stopped itself
+	Err       error  // why the check could not finish; ErrDamaged: the store has stopped itself
 }
 
 // Integrity returns the last result of the background check, if there is one.

@@ -99,7 +99,7 @@ func (c *clock) begin(n noted) {
 	}
 	at := n.at + max(gap, 0)
 	c.guard.Leap(at, gap, false)
-	if ahead := c.base.Load() + ran.Microseconds() - at; ahead > 0 { // this process runs beside the former owner
+	if ahead := c.base.Load() + ran.Microseconds() - at; ahead > 0 { // this process ran beside the former owner
 		at += ahead
 		c.guard.Leap(at, ahead, true)
 	}
@@ -119,7 +119,7 @@ func (c *clock) now() int64 {
 }
 
 // reach advances the clock to an instant that another process of the file has written, so that rows
-// due at that instant are due here. The guard doubts the time of the advance.
+// due at that instant are due here. The time of the advance counts as time that has not passed.
 func (c *clock) reach(at int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

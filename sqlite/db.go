@@ -27,8 +27,7 @@ type Options struct {
 	// Normal makes fewer syncs, at the price of the last commits before a power cut. Health reports
 	// it.
 	Normal bool
-	// TurnWait limits the wait for a transaction of Do or of a handler that does not end. Zero: 30
-	// s.
+	// TurnWait limits the wait for a transaction of Do or a handler that does not end. Zero: 30 s.
 	TurnWait time.Duration
 	// SaneAfter is the earliest time that a working clock shows. Before it nothing expires and
 	// nothing is deleted. Zero: 2020-01-01.

@@ -20,7 +20,6 @@ import (
 // pay for it. So a death is charged if exactly one message was in hand. Otherwise all messages in
 // hand become suspects. A tenth of the suspects at a time is tried before anything else, and the
 // last few are tried alone. Each attempt that ends lets one more in.
-// last few by themselves. Each attempt that ends lets one more in.
 const (
 	carefulSettles = 1000
 	fewSuspects    = 10
