@@ -268,8 +268,8 @@ func (w *writer) returnSpare() {
 	}
 }
 
-// spent reports whether an I/O error came from a full disk or a used-up quota. SQLite tells them
-// apart only where it writes a page.
+// spent reports whether an I/O error came from a full disk or a used-up quota. SQLite reports these
+// as such only where it writes a page.
 func (r *room) spent() bool {
 	if free := r.free(); free >= 0 && free < 64<<10 {
 		return true

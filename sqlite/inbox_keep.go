@@ -46,7 +46,7 @@ func (k *arrival) one(tx *writeTx, i int) (holdfast.Result, error) {
 		response = k.responses[i]
 	}
 	if wait && in.m.Attempt.Forgotten(k.retention) {
-		// A message that is forwarded already is still recorded as such.
+		// Only for a message that waits: one that was forwarded already is recorded in any case.
 		if v, err := in.look(tx, source, k.retention); err != nil || v.known || v.err != nil {
 			return tx.known(&v), err
 		}

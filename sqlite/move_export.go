@@ -46,7 +46,7 @@ const (
 )
 
 // Source is the file of a node that does not run, to be moved elsewhere. It holds the owner's lock.
-// Only Mark changes the file.
+// Only Mark and Unmark change the file.
 type Source struct {
 	contents
 
