@@ -22,10 +22,10 @@ const (
 	dropRecipients = `DELETE FROM hf_recipient WHERE list = $1`
 )
 
-// bookTries bounds how often the book may change while it is read.
+// bookTries limits how often a read begins again because the book has changed.
 const bookTries = 20
 
-// Book keeps channels and lists.
+// Book keeps the channels and lists of notifications.
 type Book struct{ db side.Store }
 
 var _ notify.BookStore = (*Book)(nil)
@@ -44,8 +44,8 @@ func (b *Book) Book(ctx context.Context) (notify.Book, error) {
 	return notify.Book{}, fmt.Errorf("read channels and lists: they change all the time: %w", holdfast.ErrUnavailable)
 }
 
-// read reads it in parts. Whatever changes it changes its version: what has
-// the same before and after is of one moment.
+// read reads the book in parts. Each change of the book changes its version, so the parts belong to
+// one moment if the version is the same before and after.
 func (b *Book) read(ctx context.Context) (book notify.Book, same bool, err error) {
 	book = notify.Book{Channels: map[string]notify.Channel{}, Lists: map[string]notify.List{}}
 	if book.Version, err = b.version(ctx); err != nil {
@@ -70,25 +70,25 @@ func (b *Book) BookVersion(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// version is 0 where neither a channel nor a list has ever been made.
+// version returns the version of the book, or 0 if no channel or list has ever been made.
 func (b *Book) version(ctx context.Context) (n int64, err error) {
 	err = b.db.Read(ctx, bookVersion, nil, func(scan side.Scan) error { return scan(&n) })
 	return n, err
 }
 
-// bookChange says what a change of the book expects.
+// bookChange is the condition under which a change of the book is made.
 type bookChange struct {
 	present string // statement
 	name    string
-	seen    int64 // zero: there was none
-	end     bool  // there must be one
+	seen    int64 // version; 0: the row must be absent
+	end     bool  // the change deletes the row, which must exist
 	cost    side.Cost
 	kind    holdfast.EntryKind
 	actor   string
 }
 
-// change runs f if what it changes is what the caller has seen. The version goes first:
-// its row is locked, so that of all nodes only one looks and changes at a time.
+// change runs f if the row still is what the caller has seen. It raises the version first, which
+// locks the version's row: only one node at a time looks and changes.
 func (b *Book) change(ctx context.Context, k *bookChange, f func(tx side.Tx) error) error {
 	seen := func(tx side.Tx) error {
 		found, present := false, int64(0)
@@ -118,7 +118,7 @@ func (b *Book) change(ctx context.Context, k *bookChange, f func(tx side.Tx) err
 	})
 }
 
-// dropping deletes the rows of a name.
+// dropping returns a function that deletes the rows of a name.
 func dropping(name string, statements ...string) func(tx side.Tx) error {
 	return func(tx side.Tx) error {
 		for _, sql := range statements {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// There are some hundred sites.
+// A central has some hundred sites.
 const (
 	addSite = `INSERT INTO hf_site AS s (name, created, token, token_until) SELECT $1, t, $2, t + $3 FROM (SELECT hf_now() AS t) AS n WHERE true
 		ON CONFLICT (name) DO UPDATE SET created = excluded.created, token = excluded.token, token_until = excluded.token_until,
@@ -22,7 +22,7 @@ const (
 	tokenSite  = `SELECT name FROM hf_site WHERE token = $1 AND revoked IS NULL`
 	revokeSite = `UPDATE hf_site SET token = NULL, token_until = NULL, hash = NULL, former = NULL, former_until = NULL,
 		revoked = coalesce(revoked, hf_now()) WHERE name = $1`
-	// takenSite finds a credential that another site has: it says which site.
+	// finds the other site that has the credential
 	takenSite  = `SELECT name FROM hf_site WHERE (hash = $2 OR former = $2) AND token IS DISTINCT FROM $1`
 	lockEnroll = `SELECT name, coalesce(token_until, 0) FROM hf_site WHERE token = $1 AND revoked IS NULL FOR UPDATE`
 	enrollSite = `UPDATE hf_site SET
@@ -34,7 +34,7 @@ const (
 	seeSite = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
 )
 
-// Sites are those of a central.
+// Sites keeps the sites of a central.
 type Sites struct{ db side.Store }
 
 var _ sites.Store = (*Sites)(nil)
@@ -100,7 +100,7 @@ func enroll(tx side.Tx, clock side.Clock, token, credential [32]byte) (name stri
 	}); err != nil {
 		return "", err
 	}
-	var until int64 // zero: the token is spent
+	var until int64 // 0: the token is used up
 	if err := tx.Read(lockEnroll, []any{token[:]}, func(scan side.Scan) error { return scan(&name, &until) }); err != nil {
 		return "", err
 	}
@@ -128,7 +128,7 @@ func enroll(tx side.Tx, clock side.Clock, token, credential [32]byte) (name stri
 
 // FindSite implements sites.Store.
 func (s *Sites) FindSite(ctx context.Context, credential [32]byte) (name string, err error) {
-	var until int64 // of a former one
+	var until int64 // of a former credential
 	if name, err = s.by(ctx, "find site", findSite, credential, &until); err != nil || until == 0 {
 		return name, err
 	}
@@ -142,7 +142,7 @@ func (s *Sites) FindSite(ctx context.Context, credential [32]byte) (name string,
 	return name, nil
 }
 
-// by finds the one site that a hash leads to.
+// by finds the site that has a hash.
 func (s *Sites) by(ctx context.Context, what, sql string, hash [32]byte, more ...any) (name string, err error) {
 	err = s.db.Read(ctx, sql, []any{hash[:]}, func(scan side.Scan) error { return scan(append([]any{&name}, more...)...) })
 	if err == nil && name == "" {
@@ -154,7 +154,7 @@ func (s *Sites) by(ctx context.Context, what, sql string, hash [32]byte, more ..
 	return name, nil
 }
 
-// SiteSeen implements sites.Store. On a full disk nothing is noted.
+// SiteSeen implements sites.Store. It notes nothing while the disk is full.
 func (s *Sites) SiteSeen(ctx context.Context, name, version string) error {
 	if s.db.Full() {
 		return nil

@@ -1,9 +1,9 @@
-// Package nodestore keeps what a node needs beside the outbox and the inbox: who may use
-// its API, the sites of a central, and whom notifications go to.
+// Package nodestore keeps what a node needs beside the outbox and the inbox: the tokens of its API,
+// the sites of a central, and the recipients of notifications.
 //
-// Each feature is written once, for both stores, on the seam of package internal/side: its
-// contract stands with its package, its rows in package rows, its tables in the schema of
-// both stores, and its statements here, beside the methods that use them.
+// Each feature is written once for both stores, on the seam of package internal/side. Its contract
+// is in the feature's package, its rows are in package rows, and its tables are in the schemas of
+// both stores. Its statements are here, beside the methods that use them.
 package nodestore
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/side"
 )
 
-// Store is the tables of all features in one database. They are used as long as that is
-// open, concurrently.
+// Store has the tables of all features in one database. Its methods may be called concurrently
+// while the database is open.
 type Store struct {
 	Tokens *Tokens
 	Sites  *Sites
 	Book   *Book
 }
 
-// New returns those of an open store: a *sqlite.DB or a *postgres.DB. No log: none.
+// New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
 func New(db side.Base, log *slog.Logger) Store {
 	s := db.Side()
 	return Store{&Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, &Sites{s}, &Book{s}}
 }
 
-// named changes the row of the name that the entry is about, and tells the journal; if
-// there was none to change, the error is unchanged.
+// named changes the row of the name that the entry is about, and adds the entry to the journal. If
+// change changes no row, named returns the error unchanged.
 func named(ctx context.Context, db side.Store, c side.Cost, e *holdfast.Entry, unchanged error, change func(tx side.Tx) (int64, error)) error {
 	return db.Change(ctx, c, func(tx side.Tx) error {
 		changed, err := change(tx)

@@ -18,18 +18,18 @@ const (
 	dropCaller = `DELETE FROM hf_token WHERE name = $1`
 )
 
-// tokenNoted is how exact a token's last use is kept: a write per request
-// would cost more than the knowledge is worth.
+// tokenNoted is the precision of a token's last use. A write per request would cost more than the
+// precision is worth.
 const tokenNoted = time.Hour
 
-// Tokens are those of a node's API.
+// Tokens keeps the tokens of a node's API.
 type Tokens struct {
 	db  side.Store
 	log *slog.Logger
 }
 
-// CreateToken keeps an API token as the hash of its secret. ErrConflict: the
-// name is taken.
+// CreateToken keeps an API token as the hash of its secret. ErrConflict means that the name is
+// taken.
 func (t *Tokens) CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error {
 	detail, err := json.Marshal(map[string]string{"role": role})
 	if err == nil {
@@ -44,7 +44,7 @@ func (t *Tokens) CreateToken(ctx context.Context, name, role string, hash [32]by
 	return nil
 }
 
-// DeleteToken ends a token. ErrNotFound: there is none of that name.
+// DeleteToken deletes a token. ErrNotFound means that no token has the name.
 func (t *Tokens) DeleteToken(ctx context.Context, name, actor string) error {
 	e := &holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor}
 	if err := named(ctx, t.db, side.Cost{LastRoom: true}, e, holdfast.ErrNotFound, func(tx side.Tx) (int64, error) {
@@ -79,7 +79,7 @@ func (t *Tokens) FindToken(ctx context.Context, hash [32]byte) (name, role strin
 	return name, role, nil
 }
 
-// EachToken calls yield for each token, by name.
+// EachToken calls yield for each token, in the order of their names.
 func (t *Tokens) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error {
 	if err := t.db.EachRow(ctx, rows.Range{Table: rows.Of((*rows.Token)(nil))}, func(r rows.Row) error {
 		k := r.(*rows.Token) //nolint:forcetypeassert // asked for

@@ -14,50 +14,48 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// How often an attached store looks for what others have committed, and whose
-// the file is to be, and counts again in a process that is not the owner.
+// How often an attached store does three things: it looks for commits of other connections, it
+// contends for the ownership of the file, and, if it is not the owner, it counts again.
 const (
 	lookEvery  = 100 * time.Millisecond
 	adoptEvery = time.Second
 	countEvery = 5 * time.Second
 )
 
-// holdFor is how long the writer keeps a connection of the caller's pool
-// while more work waits; then it gives it back and takes the next.
+// holdFor is how long the writer keeps a connection of the caller's pool while work waits. Then it
+// returns the connection and takes the next.
 const holdFor = 5 * time.Millisecond
 
-// attached is what a store in the caller's own database has beside one in a
-// file of its own.
+// attached is the additional state of a store in the caller's database.
 type attached struct {
 	handle   *sql.DB
 	prepared []*sql.Stmt
 	look     time.Duration
-	seen     seen // the writer's
-	// Of the inbox rows up to here, none is in the gauges yet: countInbox.
+	seen     seen // belongs to the writer
+	// The gauges include no inbox row up to this one yet; see countInbox.
 	uncounted int64
-	names     *names                 // of committed rows, for transactions of the caller
-	wanted    *ownership             // shows that this process wants the file; nil: it does not
-	holder    atomic.Pointer[string] // who has the file, where another process has
+	names     *names                 // of committed rows, for the caller's transactions
+	wanted    *ownership             // shows that this process wants the file; nil: it does not want it
+	holder    atomic.Pointer[string] // the process that owns the file, if it is another one
 	stop      context.CancelFunc
 	done      chan struct{}
 }
 
-// Attach puts the outbox and the inbox into the caller's own database, so that
-// a message commits together with the caller's rows (OI-01): tables with the
-// prefix hf_ beside the caller's, through the caller's handle and driver, of
-// which no connection is kept. It needs journal_mode=WAL, and synchronous=FULL
-// or EXTRA on each connection that writes messages (Options.Normal lowers it).
+// Attach puts the outbox and the inbox into the caller's own database, so that a message commits
+// together with the caller's rows (OI-01). The tables have the prefix hf_ and stand beside the
+// caller's. Attach uses the caller's handle and driver, and keeps no connection of the handle. The
+// database needs journal_mode=WAL, and synchronous=FULL or EXTRA on each connection that writes
+// messages. Options.Normal lowers the second condition.
 //
-// Several processes may attach to one file. One of them owns it: the one that
-// holds the lock on the file beside it (its name and .lock). The owner claims,
-// settles, expires and purges; all enqueue and process. A process that runs no
-// dispatcher lets a dispatcher elsewhere have the file, within about two seconds;
-// of several dispatchers the first keeps it. When the owner is gone another takes
-// over within a second. DB.Owner tells where the file is another's.
+// Several processes may attach to one file. The process that holds the lock on the file beside it
+// (its name and .lock) owns it. The owner claims, settles, expires and purges; all processes
+// enqueue and process. A process without a dispatcher gives the file to a process with one, within
+// about two seconds. Of several dispatchers the first keeps it. When the owner is gone, another
+// process takes over within a second. DB.Owner names the owner if it is another process.
 //
-// The handle stays the caller's: close the DB first, then the handle. ErrOwned
-// says that a node has the file for itself, ErrNotDurable and ErrNewer say
-// what they say for Open; then nothing was changed.
+// The handle remains the caller's: close the DB first, then the handle. ErrOwned means that a node
+// owns the whole file. ErrNotDurable and ErrNewer mean the same as for Open. After these errors
+// nothing was changed.
 func Attach(ctx context.Context, handle *sql.DB, o Options) (*DB, error) {
 	o = o.withDefaults()
 	db := newDB(o)
@@ -104,8 +102,8 @@ func (db *DB) attach(ctx context.Context) error {
 	return nil
 }
 
-// settleIn looks whether the database can keep messages, makes the tables,
-// and becomes the owner or finds that another is.
+// settleIn checks whether the database can keep messages, makes the tables, and becomes the owner
+// unless another process is.
 func (db *DB) settleIn(c *conn) (owned bool, err error) {
 	if db.path, err = mainFile(c); err != nil {
 		return false, err
@@ -145,7 +143,7 @@ func (db *DB) settleIn(c *conn) (owned bool, err error) {
 	return owned, db.enterFile(c, owned)
 }
 
-// enterFile learns what the file holds, as its owner or beside it.
+// enterFile reads what the file holds, as its owner or beside the owner.
 func (db *DB) enterFile(c *conn, owned bool) error {
 	if owned {
 		if err := db.takeOver(c); err != nil {
@@ -158,7 +156,7 @@ func (db *DB) enterFile(c *conn, owned bool) error {
 		}
 		db.clock = newClock(last, &db.opts)
 	}
-	// Both of one snapshot: what comes later is learned once.
+	// Both are read from one snapshot, so that each later commit is seen once.
 	s := c.runner.(*shared)
 	if err := s.beginRead(); err != nil {
 		return err
@@ -174,7 +172,7 @@ func (db *DB) enterFile(c *conn, owned bool) error {
 	a.uncounted = a.seen.inbox
 	db.inboxSize.Store(0)
 	db.keptSize.Store(0)
-	db.owns.Store(owned) // last: after an error it is not
+	db.owns.Store(owned) // last: it stays false after an error
 	return nil
 }
 
@@ -193,13 +191,13 @@ func mainFile(c *conn) (string, error) {
 		return "", fmt.Errorf("%w: the database is in memory or temporary; use a file", ErrNotDurable)
 	}
 	if to, err := filepath.EvalSymlinks(path); err == nil {
-		path = to // two names of one file have one lock
+		path = to // one lock, even if a file has two names
 	}
 	return path, nil
 }
 
-// checkDurable refuses a connection that would not sync its commits: each
-// connection of a pool has a setting of its own.
+// checkDurable refuses a connection that would not sync its commits. Each connection of a pool has
+// its own setting.
 func (db *DB) checkDurable(c *conn) error {
 	if db.opts.Normal {
 		return nil
@@ -228,8 +226,8 @@ func (db *DB) hasSoleOwner(c *conn) (bool, error) {
 	return n == 1, err
 }
 
-// prepare makes the statements for all connections of the pool. It must not
-// hold one: the pool may have no other.
+// prepare prepares the statements for all connections of the pool. The caller must not hold a
+// connection, since the pool may have only one.
 func (a *attached) prepare(ctx context.Context) error {
 	a.prepared = make([]*sql.Stmt, len(statements))
 	for id := beginProbe; int(id) < len(statements); id++ {
@@ -241,8 +239,8 @@ func (a *attached) prepare(ctx context.Context) error {
 	return nil
 }
 
-// acquire takes a connection of the caller's pool for the writer. In a file
-// of our own it has one already.
+// acquire takes a connection of the caller's pool for the writer. In a file of its own, the store
+// has a connection already.
 func (w *writer) acquire() error {
 	a := w.db.attached
 	if a == nil {
@@ -279,18 +277,18 @@ func (w *writer) giveBack() {
 	if s.via == nil {
 		return
 	}
-	_ = s.via.Close() // it only goes back
+	_ = s.via.Close() // returns it to the pool
 	s.via = nil
 }
 
-// watchOthers looks for commits of others, and whose the file is to be.
+// watchOthers looks for commits of other connections, and contends for the ownership of the file.
 func (db *DB) watchOthers(ctx context.Context) {
 	defer close(db.attached.done)
 	look := time.NewTicker(db.attached.look)
 	defer look.Stop()
 	var contend, count time.Duration
 	dispatches := false
-	said := "" // ten times a second is too often to say it
+	said := "" // the last fault that was logged: each is logged once, not ten times a second
 	for {
 		select {
 		case <-ctx.Done():
@@ -321,7 +319,7 @@ func (db *DB) watchOthers(ctx context.Context) {
 	}
 }
 
-// detach ends what Attach began; the handle stays open.
+// detach ends what Attach began. The handle stays open.
 func (a *attached) detach() error {
 	var faults []error
 	for _, s := range a.prepared {

@@ -9,16 +9,16 @@ import (
 	"os"
 )
 
-// Of the processes that are attached to one file, the one that dispatches owns
-// it. A dispatcher that finds the file another's shows that it wants it, by a
-// lock on a second file beside it; an owner without a dispatcher looks there once
-// a second, and lets the file go when nothing is in hand. Both are locks of the
-// operating system: whoever dies at any point wants and has nothing any more.
+// Of the processes that are attached to one file, the one that dispatches owns it. If a dispatcher
+// finds that another process owns the file, it shows that it wants the file by a lock on a second
+// file beside it. An owner without a dispatcher checks this lock once a second, and gives the file
+// up when it has nothing in hand. Both locks belong to the operating system: a process that dies
+// releases them.
 
-// wantedFile is where a dispatcher shows that it wants the database at path.
+// wantedFile is the file whose lock shows that a dispatcher wants the database at path.
 func wantedFile(path string) string { return path + ".lock.wanted" }
 
-// isWanted says whether a dispatcher of another process waits for the file.
+// isWanted reports whether a dispatcher of another process waits for the file.
 func isWanted(path string) (bool, error) {
 	f, err := os.Open(wantedFile(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,8 +31,8 @@ func isWanted(path string) (bool, error) {
 	return wanted, errors.Join(err, f.Close())
 }
 
-// want shows that this process waits for the file. Where another does already,
-// that is shown enough.
+// want shows that this process waits for the file. If another process shows it already, that is
+// enough.
 func (a *attached) want(path string) error {
 	if a.wanted != nil {
 		return nil
@@ -51,14 +51,14 @@ func (a *attached) want(path string) error {
 	return nil
 }
 
-// unwant ends that.
+// unwant undoes want.
 func (a *attached) unwant() error {
 	was := a.wanted
 	a.wanted = nil
 	return was.release()
 }
 
-// contend does this process's part in whose the file is to be.
+// contend takes this process's part in deciding who owns the file.
 func (db *DB) contend(ctx context.Context, dispatches bool) error {
 	if db.owns.Load() {
 		if dispatches {
@@ -70,7 +70,7 @@ func (db *DB) contend(ctx context.Context, dispatches bool) error {
 		}
 		return db.handOver(ctx)
 	}
-	if err := db.giveUpLock(); err != nil { // it was the owner, and another took the file all the same
+	if err := db.giveUpLock(); err != nil { // it was the owner, and another process has taken the file all the same
 		return err
 	}
 	if dispatches {
@@ -81,13 +81,13 @@ func (db *DB) contend(ctx context.Context, dispatches bool) error {
 		err := db.attached.unwant()
 		wanted, cannotTell := isWanted(db.path)
 		if err = errors.Join(err, cannotTell); err != nil || wanted {
-			return err // who dispatches comes first
+			return err // the process that dispatches comes first
 		}
 	}
 	return db.adopt(ctx)
 }
 
-// adopt becomes the owner if nobody is.
+// adopt becomes the owner if no process is.
 func (db *DB) adopt(ctx context.Context) error {
 	owner, err := own(db.path + ".lock")
 	if errors.Is(err, ErrOwned) {
@@ -110,18 +110,17 @@ func (db *DB) adopt(ctx context.Context) error {
 	db.owner = owner
 	db.log.InfoContext(ctx, "took the file over", slog.String("path", db.path), slog.Int64("epoch", db.epoch))
 	db.lanes.wakes.RingAll()
-	// Nobody told of the ids that the former owner has forgotten.
+	// No event told this process which ids the former owner has forgotten.
 	db.sweeps.mu.Lock()
 	defer db.sweeps.mu.Unlock()
 	return errors.Join(db.attached.unwant(), db.countInbox(ctx))
 }
 
-// handOver lets the file go to a dispatcher of another process. It comes to
-// nothing while something is in hand here or waits for the owner, or when a
-// dispatcher has come here meanwhile.
+// handOver gives the file to a dispatcher of another process. It gives up if something is in hand
+// here or waits for the owner, or if a dispatcher has started here meanwhile.
 func (db *DB) handOver(ctx context.Context) error {
 	if !db.idle() {
-		return nil // do not ask for the right to write each time
+		return nil // so that it does not ask for the right to write each time
 	}
 	resigned := false
 	err := db.writer.bare(ctx, func(c *conn) error {
@@ -148,17 +147,17 @@ func (db *DB) handOver(ctx context.Context) error {
 	return errors.Join(err, db.giveUpLock())
 }
 
-// noteHandOver writes down what the next owner has to know.
+// noteHandOver writes what the next owner has to know.
 func (db *DB) noteHandOver(c *conn) error {
 	if err := db.enter(c); err != nil || !db.owns.Load() {
 		return err
 	}
 	ls := db.lanes
-	if ls.careful == 0 { // it is the writer's to change, as the suspects are
+	if ls.careful == 0 { // belongs to the writer, as the suspects do
 		return db.noteStop(c, stopClean)
 	}
-	// A message that kills each process which tries it must not be acquitted
-	// because one that tries nothing has had the file in between.
+	// A message that kills each process that tries it must not be acquitted because a process that
+	// tries nothing has owned the file in between.
 	for seq := range ls.suspects {
 		if _, err := c.exec(claimDurably, seq); err != nil {
 			return err
@@ -173,11 +172,11 @@ func (db *DB) idle() bool {
 	return db.lanes.idle()
 }
 
-// idle says whether nobody would miss the ownership here.
+// idle reports whether nothing here needs the ownership.
 func (ls *lanes) idle() bool { return !ls.wakes.Some() && len(ls.leases) == 0 && !ls.db.decided.Load() }
 
-// resign ends the ownership in memory, unless it is in use. In one step: whoever
-// claims from here on gets nothing.
+// resign ends the ownership in memory, unless it is in use. It does so in one step: each later
+// claim gets nothing.
 func (db *DB) resign() bool {
 	ls := db.lanes
 	ls.mu.Lock()
@@ -191,15 +190,15 @@ func (db *DB) resign() bool {
 	return true
 }
 
-// giveUpLock gives up the lock of an owner that is none any more.
+// giveUpLock releases the lock of a process that is no longer the owner.
 func (db *DB) giveUpLock() error {
 	was := db.owner
 	db.owner = nil
 	return was.release()
 }
 
-// forget drops what memory knew of the lanes as the owner's, but not who waits
-// for news.
+// forget drops what memory knew of the lanes as the owner. It keeps the goroutines that wait for
+// news.
 func (ls *lanes) forget() {
 	for _, l := range ls.byName {
 		l.leased = 0
@@ -211,15 +210,15 @@ func (ls *lanes) forget() {
 	ls.nextExpiry = 0
 }
 
-// noteHolder remembers who has the file, for Owner.
+// noteHolder remembers which process owns the file, for Owner.
 func (db *DB) noteHolder() {
-	note, _, _ := readNote(db.path + ".lock") // what cannot be read has no name
+	note, _, _ := readNote(db.path + ".lock") // an unreadable note gives no name
 	holder := describeHolder(note)
 	db.attached.holder.Store(&holder)
 }
 
-// Owner implements holdfast.Owned: the process that owns the file an attached
-// store is in, if it is another.
+// Owner implements holdfast.Owned. It names the process that owns the file of an attached store, or
+// returns "" if this process does.
 func (db *DB) Owner() string {
 	if db.attached == nil || db.owns.Load() {
 		return ""

@@ -12,17 +12,16 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// In is the outbox and the inbox inside a transaction of the caller's own, of
-// the handle that was attached: what it enqueues and processes exists if the
-// caller commits. The dispatcher learns of the commit within 100 ms; that of
-// Do is known at once. A DB that Open has opened has no caller's transactions:
-// there every call of the Tx fails.
+// In returns the outbox and the inbox inside a transaction of the caller, which must be of the
+// attached handle. What it enqueues and processes exists if the caller commits. The dispatcher
+// learns of the commit within 100 ms; after Do it knows at once. If Open has opened the DB, callers
+// have no transactions: then each call of the Tx fails.
 //
-// A call either takes effect as a whole or, after an error, not at all, and
-// the transaction goes on. Only a transaction that has read before it writes
-// can meet SQLITE_BUSY_SNAPSHOT, as with any statement: begin it with a write
-// (modernc: ?_txlock=immediate, mattn: ?_txlock=immediate) or use Do. In holds
-// nothing: it needs no end, and may be called again for the same transaction.
+// A call takes effect as a whole, or it returns an error and takes no effect, and the transaction
+// goes on. Only a transaction that reads before it writes can meet SQLITE_BUSY_SNAPSHOT, as with
+// any statement: begin it with a write (modernc: ?_txlock=immediate, mattn: ?_txlock=immediate) or
+// use Do. A Tx of In holds no resources: it needs no end, and In may be called again for the same
+// transaction.
 func (db *DB) In(tx *sql.Tx) *Tx {
 	t := &Tx{db: db, tx: tx, wtx: &writeTx{}, joined: true}
 	t.wtx.begin(db.writer)
@@ -34,10 +33,9 @@ func (db *DB) In(tx *sql.Tx) *Tx {
 	return t
 }
 
-// private holds the names that a call in a transaction of the caller's has
-// met: it must not touch those of the writer, and nobody tells it whether the
-// transaction commits, nor whether the caller goes back to a savepoint between
-// two calls.
+// private holds the names that a call in a caller's transaction has met. It must not touch the
+// names of the writer. Nobody tells it whether the transaction commits, nor whether the caller
+// rolls back to a savepoint between two calls.
 type private struct {
 	lanes    map[string]*lane
 	routes   map[routeKey]route
@@ -50,15 +48,15 @@ func newPrivate() *private {
 	return &private{lanes: map[string]*lane{}, routes: map[routeKey]route{}, sources: map[string]int64{}}
 }
 
-// forget drops the names of the call before.
+// forget drops the names of the previous call.
 func (p *private) forget() {
 	clear(p.lanes)
 	clear(p.routes)
 	clear(p.sources)
 }
 
-// enterJoined makes the store's first statement of a caller's transaction a
-// write, and then looks at the file: only now nobody else can change it.
+// enterJoined makes the store's first statement in a caller's transaction a write, and then looks
+// at the file. Only from then on nobody else can change it.
 func (t *Tx) enterJoined() error {
 	if t.db.attached == nil {
 		return errors.New("the store has a file of its own; use Do, or Attach to the caller's database")
@@ -88,13 +86,13 @@ func (t *Tx) enterJoined() error {
 	return nil
 }
 
-// part is what can be undone of a transaction by itself.
+// part is a part of a transaction that can be undone alone.
 type part struct {
 	t  *Tx
 	at mark
 }
 
-// mark is how far memory's side of a transaction has come.
+// mark is the state in memory of a transaction at the begin of a part.
 type mark struct {
 	moves, fresh, released, after, undo int
 	expiry                              int64
@@ -117,13 +115,13 @@ func (tx *writeTx) backTo(m mark) {
 	tx.moves, tx.fresh, tx.released = tx.moves[:m.moves], tx.fresh[:m.fresh], tx.released[:m.released]
 	tx.after, tx.undo, tx.expiry = tx.after[:m.after], tx.undo[:min(m.undo, len(tx.undo))], m.expiry
 	tx.inboxed, tx.kept, tx.received, tx.duplicates, tx.journaled = m.inboxed, m.kept, m.received, m.duplicates, m.journaled
-	tx.last = m.last // another process may write those keys: they are not known
+	tx.last = m.last // another process may write those keys, so they are not known
 }
 
 // save begins a part.
 func (t *Tx) save() (*part, error) {
 	p := &part{t: t}
-	t.sure = t.sure && !t.joined // the caller has the transaction, too
+	t.sure = t.sure && !t.joined // the caller can use the transaction, too
 	err := t.ours(func(tx *writeTx) error {
 		if _, err := tx.exec(saveHere); err != nil {
 			return err
@@ -138,7 +136,7 @@ func (t *Tx) save() (*part, error) {
 		return nil
 	})
 	if err != nil && t.joined && !errors.Is(err, errIO) {
-		t.fault = nil // nothing was done: the same call may succeed later
+		t.fault = nil // nothing was done, so the same call may succeed later
 	}
 	return p, err
 }
@@ -152,12 +150,11 @@ func (p *part) back(tx *writeTx) error {
 	return err
 }
 
-// undo gives the part up and returns err. Where that fails too, the
-// transaction is over.
+// undo undoes the part and returns err. If that fails, the whole transaction is over.
 func (p *part) undo(err error) error {
 	t := p.t
 	if errors.Is(t.fault, errIO) {
-		return err // what was written before it is not to be trusted either
+		return err // what was written before the part cannot be trusted either
 	}
 	t.fault = nil
 	if fault := t.ours(p.back); fault != nil {
@@ -166,7 +163,7 @@ func (p *part) undo(err error) error {
 	return err
 }
 
-// keep makes the part one with its transaction.
+// keep makes the part belong to its transaction.
 func (p *part) keep() error {
 	return p.t.ours(func(tx *writeTx) error {
 		_, err := tx.exec(releaseHere)
@@ -174,7 +171,7 @@ func (p *part) keep() error {
 	})
 }
 
-// enqueueJoined is Enqueue in a transaction whose end nobody tells us.
+// enqueueJoined is Enqueue in a transaction whose end the store does not learn.
 func (t *Tx) enqueueJoined(k *enqueue) ([]holdfast.Receipt, error) {
 	p, err := t.save()
 	if err != nil {
@@ -193,17 +190,16 @@ func (t *Tx) enqueueJoined(k *enqueue) ([]holdfast.Receipt, error) {
 	return k.receipts, nil
 }
 
-// Process runs h for a message that is new, inside this transaction: the id,
-// what h does and its response exist if the transaction commits. An error of
-// h undoes what h did and no more. The zero retention is
-// holdfast.DefaultInboxRetention.
+// Process runs h for a new message inside this transaction. The id, what h does and its response
+// exist if the transaction commits. An error of h undoes what h did and nothing else. A zero
+// retention means holdfast.DefaultInboxRetention.
 func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
 	if retention == 0 {
 		retention = holdfast.DefaultInboxRetention
 	}
 	in, err := newIncoming(m)
 	if err == nil {
-		err = t.db.ready() // an id that is not salvaged yet is not new
+		err = t.db.ready() // an id that is not salvaged yet would look new
 	}
 	if err != nil {
 		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
@@ -214,7 +210,7 @@ func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Dur
 	}
 	returned := false
 	defer func() {
-		if !returned { // a panic of h, from which the caller may recover, and commit
+		if !returned { // h panicked: the caller may recover and commit
 			_ = p.undo(nil)
 		}
 	}()
@@ -226,8 +222,8 @@ func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Dur
 	return receipt, p.keep()
 }
 
-// process is the inbox's part of a transaction: the id first, then the
-// handler, then the response.
+// process does the inbox's part of a transaction: it writes the id, runs the handler, and writes
+// the response.
 func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
 	var v inboxEntry
 	var seq int64
@@ -246,7 +242,7 @@ func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration,
 		return holdfast.Receipt{}, err
 	}
 	err = t.ours(func(tx *writeTx) error {
-		if response == nil { // as the row has it already
+		if response == nil { // the row says so already
 			return nil
 		}
 		_, err := tx.exec(setResponse, seq, response, answerHash(in.m.ID, response))
@@ -255,8 +251,8 @@ func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration,
 	return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}, err
 }
 
-// ProcessBatch implements holdfast.InboxStore: one transaction, and within it
-// each message by itself.
+// ProcessBatch implements holdfast.InboxStore. It uses one transaction, in which each message can
+// be undone alone.
 func (db *DB) ProcessBatch(ctx context.Context, ms []holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) []holdfast.Result {
 	results := make([]holdfast.Result, len(ms))
 	began := time.Now()

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// mayUndo notes SQL of the caller's that can undo a part of the transaction,
-// ROLLBACK TO a savepoint, and with it rows of ours that memory would tell of.
+// mayUndo notes that the caller's SQL can undo a part of the transaction (ROLLBACK TO a savepoint),
+// and with it rows of the store that memory would tell of.
 func (t *Tx) mayUndo(query string) {
 	if !t.joined && strings.Contains(strings.ToUpper(query), "ROLLBACK") {
 		t.wtx.forgetNames()
@@ -17,8 +17,8 @@ func (t *Tx) mayUndo(query string) {
 	}
 }
 
-// forgetNames drops what memory learned in the transaction: the next that
-// needs a name asks the table.
+// forgetNames drops what memory learned in the transaction. The next call that needs a name reads
+// the table.
 func (tx *writeTx) forgetNames() {
 	for _, f := range slices.Backward(tx.undo) {
 		f()
@@ -27,7 +27,7 @@ func (tx *writeTx) forgetNames() {
 	tx.undo = tx.undo[:0]
 }
 
-// recall replaces what the transaction would tell memory by what is there.
+// recall reads the rows that exist, in place of what the transaction would tell memory.
 func (tx *writeTx) recall() error {
 	tx.forgetNames()
 	tx.moves, tx.fresh, tx.inboxed, tx.kept = tx.moves[:0], tx.fresh[:0], 0, 0

@@ -9,21 +9,20 @@ import (
 	"time"
 )
 
-// shared runs statements through database/sql, on a connection of the
-// caller's pool or in a transaction of the caller's: it is never kept, and
-// every driver will do.
+// shared runs statements through database/sql, on a connection of the caller's pool or in a
+// transaction of the caller. It does not keep the connection, and works with every driver.
 type shared struct {
 	via      *sql.Conn     // nil: tx is the caller's own
-	tx       *sql.Tx       // the open transaction; nil: none
+	tx       *sql.Tx       // the open transaction; nil: none is open
 	prepared []*sql.Stmt   // by statement; database/sql prepares them once per connection
-	inTx     []*sql.Stmt   // of them, for tx
-	patience time.Duration // for the right to write
-	ahead    bool          // a transaction was begun for who comes next
+	inTx     []*sql.Stmt   // the same for tx
+	patience time.Duration // how long to wait for the right to write
+	ahead    bool          // a transaction was begun for the next caller
 }
 
 var _ runner = (*shared)(nil)
 
-// stmt is the statement for the open transaction; nil: it is not prepared.
+// stmt returns the statement for the open transaction, or nil if it is not prepared.
 func (s *shared) stmt(id statement) *sql.Stmt {
 	if s.prepared == nil || s.prepared[id] == nil {
 		return nil
@@ -116,9 +115,9 @@ func (s *shared) rows(text string, row func(v []driver.Value) error, args ...dri
 	return eachScanned(rows, row)
 }
 
-// begin makes a write the first statement of its transaction, whatever way of
-// beginning the caller's handle was opened with: a read before would tie it to
-// a snapshot that another commit makes too old to write (SQLITE_BUSY_SNAPSHOT).
+// begin makes a write the first statement of its transaction, however the caller's handle begins
+// transactions. A read before it would tie the transaction to a snapshot, which another commit
+// makes too old to write (SQLITE_BUSY_SNAPSHOT).
 func (s *shared) begin() error {
 	if s.ahead {
 		s.ahead = false
@@ -127,29 +126,28 @@ func (s *shared) begin() error {
 	return s.patiently(s.tryBegin, nil)
 }
 
-// beginAhead begins for whoever comes next, while somebody still waits for it:
-// the right to write may be another connection's for long.
+// beginAhead begins a transaction for the next caller, as long as somebody waits for it. Another
+// connection may have the right to write for long.
 func (s *shared) beginAhead(wanted func() bool) error {
 	err := s.patiently(s.tryBegin, wanted)
 	s.ahead = err == nil
 	return err
 }
 
-// unused ends what was begun ahead, if nobody has come.
+// unused ends a transaction that was begun ahead, if nobody has come.
 func (s *shared) unused() {
 	if s.ahead {
 		s.rollback()
 	}
 }
 
-// errUnwanted says that nobody waits any more for the right to write.
+// errUnwanted means that nobody waits for the right to write any more.
 var errUnwanted = errors.New("nobody waits for the right to write")
 
-// patiently begins what another connection may be in the way of: not every
-// handle has a busy_timeout. It ends early when nobody wants it any more; nil:
-// somebody always does.
+// patiently repeats begin while another connection is in its way, since not every handle has a
+// busy_timeout. It ends early when wanted returns false. A nil wanted means always.
 func (s *shared) patiently(begin func() error, wanted func() bool) error {
-	began := time.Now() // each try waits for the handle's busy_timeout, too
+	began := time.Now() // each try also waits for the handle's busy_timeout
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := begin()
 		if err == nil || !isBusy(err) {
@@ -178,9 +176,9 @@ func (s *shared) tryBegin() (err error) {
 	return err
 }
 
-// beginRead begins a transaction that reads one snapshot, in words: not every
-// driver knows of sql.TxOptions.ReadOnly, and _txlock=immediate would take the
-// right to write, ten times a second, and wait for whoever has it.
+// beginRead begins a transaction that reads one snapshot, with SQL text. Not every driver supports
+// sql.TxOptions.ReadOnly. With _txlock=immediate a transaction would take the right to write, ten
+// times a second, and wait for its holder.
 func (s *shared) beginRead() error {
 	return s.text(statements[beginProbe])
 }
@@ -200,8 +198,8 @@ func (s *shared) rollback() {
 		_ = s.tx.Rollback()
 		s.tx = nil
 	}
-	// After a failed commit database/sql takes the transaction for gone, and
-	// SQLite may not: no connection goes back to its pool with one open.
+	// After a failed commit database/sql takes the transaction for ended, but in SQLite it may be
+	// open. A connection must not return to its pool with an open transaction.
 	_, _ = s.via.ExecContext(context.Background(), statements[rollbackNow])
 }
 

@@ -16,14 +16,14 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Backup writes a copy of the database, as it is when the copy ends, to a new
-// file, while everything else goes on: what was accepted before the call is in
-// it. The copy is one file, has been checked, and is on disk under its name
-// when Backup returns nil; until then there is nothing under that name. The
-// folder must exist. fs.ErrExist, fs.ErrNotExist, fs.ErrPermission and
-// holdfast.ErrDiskFull say what stands in the way, ErrRecovering that a damaged
-// file is still being salvaged into this one, and errors.ErrUnsupported that the store lives in a database that is its caller's to back up. One
-// backup runs at a time; Close ends it.
+// Backup writes a copy of the database to a new file, while everything else goes on. The copy shows
+// the database as it is when the copy ends: all that was accepted before the call is in it. When
+// Backup returns nil, the copy is one file that has been checked and is on disk under its name;
+// until then there is nothing under that name. The folder must exist. fs.ErrExist, fs.ErrNotExist,
+// fs.ErrPermission and holdfast.ErrDiskFull say what prevents the copy. ErrRecovering means that a
+// damaged file is still being salvaged into this one. errors.ErrUnsupported means that the store
+// lives in the caller's database, which the caller must back up. One backup runs at a time; Close
+// ends it.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := db.backup(ctx, path); err != nil {
 		return fmt.Errorf("back up to %s: %w", path, err)
@@ -38,7 +38,7 @@ func (db *DB) backup(ctx context.Context, path string) (err error) {
 	if err := db.writer.usable(ctx); err != nil {
 		return err
 	}
-	if err := db.ready(); err != nil { // it would pass for a copy of everything
+	if err := db.ready(); err != nil { // the backup would look complete
 		return err
 	}
 	ctx, leave, err := db.backups.enter(ctx)
@@ -62,22 +62,21 @@ func (db *DB) backup(ctx context.Context, path string) (err error) {
 	return f.publish(ctx)
 }
 
-// Bounds of a step of a backup. The steps are taken on the writer's own
-// connection, between two groups: there the backup sees each commit as it is
-// made, while one from another connection begins again with each commit. A
-// step holds the writer up, and between two of them it is left alone for
-// twice as long.
+// Limits of a step of a backup. The steps run on the writer's own connection, between two groups,
+// where the backup sees each commit as it is made. On another connection it would begin again with
+// each commit. A step holds the writer up, so the pause between two steps is twice as long as a
+// step.
 const (
 	stepPages = 256 // 1 MiB
 	leastStep = 16
 	stepTime  = 5 * time.Millisecond
 )
 
-// A transaction that is undone makes a backup begin again too. Each time the
-// steps double; a backup that has begun so often is done in one step.
+// A transaction that is undone makes a backup begin again, too. Each time the size of the steps
+// doubles. After maxRestarts restarts the backup is done in one step.
 const maxRestarts = 10
 
-// pageCopier is a copy under way, as SQLite's backup interface has it.
+// pageCopier is SQLite's interface of a running backup.
 type pageCopier interface {
 	Step(pages int32) (more bool, err error)
 	Remaining() int
@@ -85,7 +84,7 @@ type pageCopier interface {
 	Finish() error
 }
 
-// errCallers says whose the database is.
+// errCallers means that the database is the caller's.
 var errCallers = fmt.Errorf("%w: the store lives in a database of its caller; back that database up by its own means", errors.ErrUnsupported)
 
 // newPageCopier begins a copy of a connection's database.
@@ -112,9 +111,8 @@ func (db *DB) copyPages(ctx context.Context, f *copyFile) (err error) {
 		if err := f.checkRoom(); err != nil {
 			return err
 		}
-		// Nobody sees the file before it is whole: it needs no journal, and is
-		// synced once, off the writer. What its cache holds is written in the
-		// last step, on the writer.
+		// Nobody sees the file before it is complete. It needs no journal, and is synced once,
+		// outside the writer. The last step, in the writer, writes what the copy's cache holds.
 		d, ok := c.runner.(*direct)
 		if !ok {
 			return errCallers
@@ -127,7 +125,7 @@ func (db *DB) copyPages(ctx context.Context, f *copyFile) (err error) {
 	}
 	defer func() {
 		if fault := db.finishCopy(k); err == nil {
-			err = fault // after a failed step it only says the same again
+			err = fault // after a failed step it only repeats the error
 		}
 	}()
 	p := &pace{pages: stepPages, limit: stepTime}
@@ -148,7 +146,7 @@ func (db *DB) copyPages(ctx context.Context, f *copyFile) (err error) {
 	return nil
 }
 
-// onWriter is inspect that also waits for a transaction that takes long.
+// onWriter is inspect that also waits for a long transaction.
 func (db *DB) onWriter(ctx context.Context, f func(c *conn) error) error {
 	for {
 		if err := db.writer.inspect(ctx, f); !errors.Is(err, holdfast.ErrNested) {
@@ -157,8 +155,7 @@ func (db *DB) onWriter(ctx context.Context, f func(c *conn) error) error {
 	}
 }
 
-// finishCopy gives up what SQLite holds for the copy, on the connection that
-// it was made on.
+// finishCopy frees what SQLite holds for the copy, on the connection on which it was made.
 func (db *DB) finishCopy(k pageCopier) error {
 	finished := false
 	var fault error
@@ -188,7 +185,7 @@ func (p *pace) step(k pageCopier) (more bool, err error) {
 	more, err = k.Step(p.pages)
 	p.took = time.Since(began)
 	if isBusy(err) && p.busy < 100 {
-		p.busy++ // nothing was copied, and the next step may
+		p.busy++ // nothing was copied, and the next step may copy
 		return true, nil
 	}
 	if err != nil || !more {
@@ -218,7 +215,7 @@ func (p *pace) adapt(restarted bool) {
 	}
 }
 
-// rest leaves the writer to the others.
+// rest leaves the writer to others for a while.
 func (p *pace) rest(ctx context.Context) error {
 	t := time.NewTimer(max(min(2*p.took, 20*time.Millisecond), time.Millisecond))
 	defer t.Stop()
@@ -232,7 +229,7 @@ func (p *pace) rest(ctx context.Context) error {
 
 // backups lets one backup run at a time, and ends it when the store closes.
 type backups struct {
-	turn  chan struct{} // of one
+	turn  chan struct{} // holds one token: the turn
 	life  context.Context
 	close context.CancelCauseFunc
 }
@@ -243,8 +240,8 @@ func newBackups() *backups {
 	return b
 }
 
-// enter waits for its turn. The context that it returns ends with the store,
-// too; leave must be called.
+// enter waits for a turn. The context that it returns also ends with the store. The caller must
+// call leave.
 func (b *backups) enter(ctx context.Context) (both context.Context, leave func(), err error) {
 	select {
 	case <-ctx.Done():
@@ -262,15 +259,15 @@ func (b *backups) enter(ctx context.Context) (both context.Context, leave func()
 	}, nil
 }
 
-// end waits for the backup that runs to end, and lets no other begin.
+// end ends the running backup, waits for it, and lets no other begin.
 func (b *backups) end() {
 	b.close(holdfast.ErrClosed)
 	b.turn <- struct{}{}
 }
 
-// BackupFile is Backup of the database at path from, which must not be in use:
-// ErrOwned says who uses it. It changes nothing in it. ErrRecovering and
-// ErrDamaged say that a copy of it would not hold everything.
+// BackupFile is Backup for the database at path from, which must not be in use: ErrOwned names the
+// process that uses it. BackupFile does not change the database. ErrRecovering and ErrDamaged mean
+// that a copy would be incomplete.
 func BackupFile(ctx context.Context, from, to string) error {
 	if err := backupFile(ctx, from, to); err != nil {
 		return fmt.Errorf("back up %s to %s: %w", from, to, err)
@@ -308,7 +305,7 @@ func backupFile(ctx context.Context, from, to string) (err error) {
 	return f.publish(ctx)
 }
 
-// checkWhole refuses a file that would make a copy with something missing.
+// checkWhole refuses a file whose copy would be incomplete.
 func checkWhole(path string, owner *ownership) error {
 	d, err := unfinished(path, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -323,8 +320,7 @@ func checkWhole(path string, owner *ownership) error {
 	return nil
 }
 
-// mustExist fails where there is neither a database nor one that a restore
-// was about to put there.
+// mustExist fails unless there is a database, or a restore was about to put one there.
 func mustExist(path string) error {
 	if ready, err := restoredFile(path); err != nil || ready != "" {
 		return err
@@ -333,7 +329,7 @@ func mustExist(path string) error {
 	return err
 }
 
-// realPath is the one name of a file, which its lock is named after.
+// realPath returns the canonical name of a file, from which its lock gets its name.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

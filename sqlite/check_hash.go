@@ -11,10 +11,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// messageHash covers everything that a delivery sends or obeys, so that a row
-// of a damaged file can be told from one that is sound. Eight bytes are enough
-// against accidents; nothing here is meant against an adversary, who could
-// write the hash as well.
+// messageHash covers everything that a delivery sends or obeys, so that a damaged row can be told
+// from a sound one. Eight bytes suffice against accidents. They are no protection against an
+// adversary, who could write the hash as well.
 func messageHash(m *holdfast.Message, headers, retry string) int64 {
 	b := make([]byte, 0, 512)
 	for _, part := range [...]string{
@@ -23,7 +22,7 @@ func messageHash(m *holdfast.Message, headers, retry string) int64 {
 		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
 		b = append(b, part...)
 	}
-	// As it is read back: the longest does not fit into microseconds and back.
+	// The TTL as it is read back: the longest one changes on its way to microseconds and back.
 	b = binary.BigEndian.AppendUint64(b, uint64(micros(duration(micros(m.TTL)))))
 	h := sha256.New()
 	_, _ = h.Write(b) // never fails
@@ -31,27 +30,27 @@ func messageHash(m *holdfast.Message, headers, retry string) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(b[:0])))
 }
 
-// keptHash is messageHash of a message that waits to be fetched.
+// keptHash is messageHash for a message that waits to be fetched.
 func keptHash(m *holdfast.Message, headers string) int64 {
 	return messageHash(&holdfast.Message{
 		ID: m.ID, Source: m.Source, Kind: m.Kind, Endpoint: m.Endpoint, Payload: m.Payload, CorrelationID: m.CorrelationID,
 	}, headers, "")
 }
 
-// intact says whether a row of claimColumns is what was accepted.
+// intact reports whether a row of claimColumns is what was accepted.
 func intact(m *holdfast.Message, v []driver.Value) bool {
 	hash, ok := v[17].(int64)
 	return ok && hash == messageHash(m, asText(v[13]), asText(v[15]))
 }
 
-// keptIntact says whether a kept message is what was accepted, by the
-// headers and the hash that its row holds.
+// keptIntact reports whether a kept message is what was accepted. It takes the headers and the hash
+// from the message's row.
 func keptIntact(m *holdfast.Message, headers string, hash driver.Value) bool {
 	want, ok := hash.(int64)
 	return ok && want == keptHash(m, headers)
 }
 
-// answerHash covers a stored response, and whose it is. Nil: there is none.
+// answerHash covers a stored response and the id of its message. It is nil if there is no response.
 func answerHash(id holdfast.ID, response []byte) driver.Value {
 	if len(response) == 0 {
 		return nil
@@ -59,16 +58,16 @@ func answerHash(id holdfast.ID, response []byte) driver.Value {
 	return messageHash(&holdfast.Message{ID: id, Payload: response}, "", "")
 }
 
-// answerIntact says whether a stored response is what was answered.
+// answerIntact reports whether a stored response is what was answered.
 func answerIntact(id holdfast.ID, response []byte, hash driver.Value) bool {
 	return answerHash(id, response) == hash
 }
 
-// lostAnswer is the note to a duplicate whose answer was damaged.
+// lostAnswer is the note that a duplicate gets if the stored answer is damaged.
 const lostAnswer = "the stored answer is damaged: it does not match the hash of what was answered, and is not given"
 
-// answered is what a duplicate gets: the stored response, if that is what was
-// answered. If not, the message was processed all the same.
+// answered returns the receipt for a duplicate. It has the stored response unless that is damaged.
+// In both cases the message was processed.
 func (db *DB) answered(m *holdfast.Message, response []byte, hash driver.Value) holdfast.Receipt {
 	r := holdfast.Receipt{ID: m.ID, State: holdfast.Delivered, Duplicate: true, Response: response}
 	if !answerIntact(m.ID, response, hash) {
@@ -78,8 +77,8 @@ func (db *DB) answered(m *holdfast.Message, response []byte, hash driver.Value) 
 	return r
 }
 
-// dropAnswers removes damaged answers. Their hashes stay and say that there were
-// some, which is no news from then on.
+// dropAnswers removes damaged answers. Their hashes remain and show that there were answers, so
+// that later checks count them as known.
 func (db *DB) dropAnswers(ctx context.Context, seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil
@@ -94,8 +93,8 @@ func (db *DB) dropAnswers(ctx context.Context, seqs []int64) error {
 	}))
 }
 
-// parkBroken sets messages aside whose content is not what was accepted, so
-// that nothing wrong is sent and the others go on (edge case 21).
+// parkBroken parks messages whose content is not what was accepted. So nothing wrong is sent, and
+// the others go on (edge case 21).
 func (db *DB) parkBroken(ctx context.Context, seqs []int64) error {
 	for _, seq := range seqs {
 		err := db.writer.do(ctx, workFunc(func(tx *writeTx) error { return tx.parkBroken(seq) }))
@@ -106,12 +105,12 @@ func (db *DB) parkBroken(ctx context.Context, seqs []int64) error {
 	return nil
 }
 
-// checkNames tells a damaged message from damaged names, which many share: those
-// stand in an index a second time, where a salvage finds them.
+// checkNames tells a damaged message from damaged names, which many messages share. An index holds
+// the names a second time, where a salvage finds them.
 func (tx *writeTx) checkNames(seq int64) error {
 	_, err := tx.conn.one(brokenNames, func(v []driver.Value) error {
 		if v[0] == nil || v[1] == nil || v[0] != v[2] || v[1] != v[3] {
-			return fmt.Errorf("%w: the names of route %v are not those of its index", ErrDamaged, v[0])
+			return fmt.Errorf("%w: the names of route %v differ from their indexes", ErrDamaged, v[0])
 		}
 		return nil
 	}, seq)
@@ -146,7 +145,7 @@ func (tx *writeTx) parkBroken(seq int64) error {
 	if _, err := tx.exec(settleAside, seq, int64(state), tries, failures, tx.tick(), nil, string(holdfast.ReasonUndecodable), int64(holdfast.Parked)); err != nil {
 		return err
 	}
-	if _, err := tx.exec(emptyBody, seq); err != nil { // if there is none: people see the row all the same
+	if _, err := tx.exec(emptyBody, seq); err != nil { // an empty body if there is none, so that people see the row all the same
 		return err
 	}
 	tx.moves = append(tx.moves, change{l, state, holdfast.Parked})

@@ -17,50 +17,50 @@ import (
 	"github.com/holdfast-mq/holdfast/move"
 )
 
-// InspectOptions say how closely Inspect looks.
+// InspectOptions say how thoroughly Inspect looks.
 type InspectOptions struct {
-	Within time.Duration // for the check of the file's integrity, and half of it for that of its rows; zero: none is made
-	Full   bool          // the whole checks, however long they take
+	Within time.Duration // limit for the check of the file's integrity; half of it for the check of its rows; zero: no checks
+	Full   bool          // makes both checks completely, however long they take
 }
 
-// Inspection is what a file says to somebody who only looks.
+// Inspection is what Inspect finds in a file.
 type Inspection struct {
 	SQLite    string            // version of the program's SQLite
 	WAL       bool              // the file is in the mode that makes commits durable
-	Schema    int               // number of the file's last migration; 0: no tables of ours
-	Newest    int               // the last that this release knows
-	Latest    time.Time         // instant that the file has seen
-	Parked    map[string]int64  // by destination; of the newest ParkedMost
+	Schema    int               // number of the file's last migration; 0: the file has no tables of this package
+	Newest    int               // number of the last migration that this release knows
+	Latest    time.Time         // the latest instant that the file has seen
+	Parked    map[string]int64  // by destination, of the newest ParkedMost
 	Waiting   []string          // destinations with pending messages
 	Held      map[string]string // destinations whose lane is held, and why
 	Admins    int               // tokens with the role admin
-	Sites     int               // enrolled, and not revoked
+	Sites     int               // enrolled and not revoked
 	Integrity Integrity
-	Rows      RowCheck // of as many as the time of the check suffices for
-	Refused   error    // a move forbids that a node opens it; nil: none does
+	Rows      RowCheck // of as many rows as the time allows
+	Refused   error    // a move forbids that a node opens the file; nil: no move does
 }
 
-// ParkedMost is how many parked messages Inspect counts.
+// ParkedMost is the largest number of parked messages that Inspect counts.
 const ParkedMost = 100_000
 
-// Integrity is what a check of the file's structure found.
+// Integrity is the result of a check of the file's structure.
 type Integrity struct {
 	Checked  int // tables
 	Tables   int
-	Left     []string // tables that the time did not suffice for
+	Left     []string // tables for which there was no time
 	Problems []string // at most 100
 	Took     time.Duration
 }
 
-// ErrLogWaits says that a file has a log of commits and no index of it, as a
-// copy may be: to read it would make that index.
-var ErrLogWaits = errors.New("it has a log that its next owner must take in first")
+// ErrLogWaits means that a file has a log of commits without an index of the log, as a copy may
+// have. Reading it would make the index.
+var ErrLogWaits = errors.New("its next owner must merge its log first")
 
-// Inspect reads the file at path and changes nothing, whether or not another
-// process owns it: it makes no file, takes no ownership and merges no log. An
-// error that wraps ErrDamaged says that it is no sound database; os.ErrNotExist
-// that there is none. It is not for a file that this very process has open:
-// POSIX gives up the locks of a process with the first close of the file.
+// Inspect reads the file at path and changes nothing, whether or not another process owns it. It
+// makes no file, takes no ownership and merges no log. An error that wraps ErrDamaged means that
+// the file is no sound database; os.ErrNotExist means that there is no file. Do not use Inspect for
+// a file that this process has open: when a process closes a file, POSIX releases all its locks on
+// that file.
 func Inspect(ctx context.Context, path string, o InspectOptions) (Inspection, error) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to
@@ -74,8 +74,8 @@ func Inspect(ctx context.Context, path string, o InspectOptions) (Inspection, er
 			return Inspection{}, fmt.Errorf("inspect %s: %w", path, err)
 		}
 		in, err := inspect(ctx, path, before, o)
-		// Without a log the file is read as if nobody could write it. If an
-		// owner came meanwhile, what was read is worth nothing.
+		// Without a log the file is read as if nobody could write it. If an owner came meanwhile,
+		// the result is worth nothing.
 		if after, same := logOf(path); same == nil && (before.complete() || after == before) {
 			if err != nil {
 				return in, fmt.Errorf("inspect %s: %w", path, translate(err))
@@ -83,17 +83,17 @@ func Inspect(ctx context.Context, path string, o InspectOptions) (Inspection, er
 			return in, nil
 		}
 	}
-	return Inspection{}, fmt.Errorf("inspect %s: it changes all the time; look again", path)
+	return Inspection{}, fmt.Errorf("inspect %s: it kept changing; try again", path)
 }
 
-// logState tells whether somebody has written since.
+// logState tells whether somebody has written between two looks.
 type logState struct {
-	log, index bool      // there is a file
+	log, index bool      // the file exists
 	size       int64     // of the log
-	changed    time.Time // the file itself
+	changed    time.Time // of the database file
 }
 
-// complete says that SQLite finds all it needs and makes nothing.
+// complete reports whether SQLite finds all files that it needs, so that it makes none.
 func (s logState) complete() bool { return s.log && s.index }
 
 func logOf(path string) (logState, error) {
@@ -119,7 +119,7 @@ func inspect(ctx context.Context, path string, log logState, o InspectOptions) (
 	case log.size > 0:
 		return in, ErrLogWaits
 	default:
-		name += "&immutable=1" // it would make the log and its index else
+		name += "&immutable=1" // otherwise SQLite would make the log and its index
 	}
 	size, wal, err := header(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func inspect(ctx context.Context, path string, log logState, o InspectOptions) (
 		name = "file::memory:?" // an owner died before its first write: there are no tables, but SQLite has a version
 	}
 	if o.Full {
-		name += "&_pragma=cache_size(-262144)" // the whole check jumps about in the file
+		name += "&_pragma=cache_size(-262144)" // the full check reads all over the file
 	}
 	db := sql.OpenDB(connector{(&moderncsqlite.Driver{}).Open, name})
 	db.SetMaxOpenConns(1)
@@ -140,12 +140,12 @@ func inspect(ctx context.Context, path string, log logState, o InspectOptions) (
 	if err := in.schema(ctx, db); err != nil {
 		return in, err
 	}
-	// What a newer release writes is not guessed at.
+	// The tables of a newer release are not known here.
 	if in.Schema > 0 && in.Schema <= in.Newest {
 		err = in.content(ctx, db)
 	}
 	if o.Within > 0 || o.Full {
-		err = errors.Join(err, in.Integrity.check(ctx, db, o)) // also of a file that was found damaged: it says where
+		err = errors.Join(err, in.Integrity.check(ctx, db, o)) // also for a damaged file: it says where the damage is
 	}
 	if err == nil && len(in.Integrity.Problems) == 0 && in.Schema == in.Newest && (o.Within > 0 || o.Full) {
 		err = in.checkRows(ctx, db, o)
@@ -153,7 +153,7 @@ func inspect(ctx context.Context, path string, log logState, o InspectOptions) (
 	return in, err
 }
 
-// checkRows compares them with their hashes.
+// checkRows compares the rows with their hashes.
 func (in *Inspection) checkRows(ctx context.Context, db *sql.DB, o InspectOptions) error {
 	read := pagesOf(func(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
 		return db.QueryContext(ctx, queries[q], args...)
@@ -164,14 +164,14 @@ func (in *Inspection) checkRows(ctx context.Context, db *sql.DB, o InspectOption
 	return in.Rows.within(ctx, o.Within/2, read)
 }
 
-// header reads what stands in front of the first page: SQLite itself does not
-// tell the journal's mode of a file that it opens as immutable.
+// header reads the fields before the first page. SQLite itself does not tell the journal mode of a
+// file that it opens as immutable.
 func header(path string) (size int64, wal bool, err error) {
-	f, err := os.Open(path) //nolint:gosec // the database that was named
+	f, err := os.Open(path) //nolint:gosec // the database that the caller named
 	if err != nil {
 		return 0, false, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read
 	var head [100]byte
 	switch n, err := io.ReadFull(f, head[:]); {
 	case n == 0 && errors.Is(err, io.EOF):
@@ -185,7 +185,7 @@ func header(path string) (size int64, wal bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	// A file of another size than its header says was cut off or written over.
+	// A file whose size differs from its header was cut off or overwritten.
 	page := int64(binary.BigEndian.Uint16(head[16:]))
 	if page == 1 {
 		page = 65536
@@ -213,7 +213,7 @@ func (in *Inspection) schema(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// sitesSince is the migration that makes the table of sites.
+// sitesSince is the number of the migration that makes the table of sites.
 const sitesSince = 3
 
 // content reads what an operator asks first.
@@ -274,7 +274,7 @@ func eachOf(ctx context.Context, db *sql.DB, query string, row func(*sql.Rows) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err tells what matters
+	defer func() { _ = rows.Close() }() // Err has the errors that matter
 	for rows.Next() {
 		if err := row(rows); err != nil {
 			return err

@@ -10,25 +10,23 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Check reads a page of rows at a time, and leaves the disk to others in
-// between.
+// Check reads a page of rows at a time, and leaves the disk to others between two pages.
 const (
 	checkPage  = 500
 	checkPause = 20 * time.Millisecond
 )
 
-// IntegrityCheck is the result of reading the whole file in the background:
-// every message with its content hash and the ways to it through the indexes,
-// every id of the inbox likewise, and, where
-// the file is small enough for it to take moments, SQLite's own quick_check.
+// IntegrityCheck is the result of reading the whole file in the background. The check reads every
+// message with its content hash and its entries in the indexes, and every id of the inbox likewise.
+// If the file is so small that it takes moments, SQLite's own quick_check runs as well.
 type IntegrityCheck struct {
 	At        time.Time // when it ended
 	Took      time.Duration
 	Messages  int64  // rows read
 	InboxIDs  int64  // rows read
-	Broken    int64  // messages that are not what was accepted: parked, final, or kept and listed as damaged; and answers that were dropped
-	Structure string // what quick_check said, or why it was not asked
-	Err       error  // it could not be finished; ErrDamaged: the store has stopped itself
+	Broken    int64  // rows that are not what was accepted: messages that are parked, final, or kept and listed as damaged; and answers that were dropped
+	Structure string // what quick_check said, or why it did not run
+	Err       error  // why the check could not finish; ErrDamaged: the store has stopped itself
 }
 
 // Integrity returns the last result of the background check, if there is one.
@@ -39,11 +37,10 @@ func (db *DB) Integrity() (IntegrityCheck, bool) {
 	return IntegrityCheck{}, false
 }
 
-// Check reads the whole file, a page of rows at a time, so that no snapshot is
-// held for long, and returns what it found. It is for the background: a node
-// calls it some minutes after its start and then once a day. What is damaged in a single message
-// parks that message; a file that is damaged stops the store, so that the next
-// start salvages it.
+// Check reads the whole file and returns what it found. It reads a page of rows at a time, so that
+// it holds no snapshot for long. It is for the background: a node calls it some minutes after its
+// start and then once a day. If a single message is damaged, Check parks it. If the file is
+// damaged, Check stops the store, and the next start salvages the file.
 func (db *DB) Check(ctx context.Context) IntegrityCheck {
 	began := time.Now()
 	r := IntegrityCheck{}
@@ -59,7 +56,7 @@ func (db *DB) Check(ctx context.Context) IntegrityCheck {
 	}
 	r.At, r.Took, r.Err = time.Now(), time.Since(began), db.noted(err)
 	if ctx.Err() != nil {
-		return r // not the file's fault
+		return r // the file is not at fault
 	}
 	db.check.Store(&r)
 	level := slog.LevelInfo
@@ -71,8 +68,8 @@ func (db *DB) Check(ctx context.Context) IntegrityCheck {
 	return r
 }
 
-// checkNames finds each name of a destination, sender or endpoint by its index.
-// The start does the same.
+// checkNames looks up each name of a destination, sender or endpoint by its index. The start does
+// the same.
 func (db *DB) checkNames(ctx context.Context) (err error) {
 	rows, err := db.query(ctx, wrongNames)
 	if err != nil {
@@ -90,11 +87,11 @@ func (db *DB) checkNames(ctx context.Context) (err error) {
 }
 
 func wrongName(what, name any) error {
-	return fmt.Errorf("%w: the name of %s %q is not that of its index", ErrDamaged, what, asText(name))
+	return fmt.Errorf("%w: the name of %s %q differs from its index", ErrDamaged, what, asText(name))
 }
 
-// checkMessages reads messages with their bodies, compares their hashes, and
-// finds each by its id.
+// checkMessages reads messages with their bodies, compares their hashes, and looks up each by its
+// id.
 func (db *DB) checkMessages(ctx context.Context, r *IntegrityCheck) error {
 	var broken []int64
 	return eachCheckedMessage(ctx, pagesOf(db.query), func(m *checkedRow) {
@@ -111,8 +108,8 @@ func (db *DB) checkMessages(ctx context.Context, r *IntegrityCheck) error {
 	})
 }
 
-// checkInbox finds each id of the inbox by its index: a wrong entry there would
-// let the same message in a second time. It drops answers that are not what was answered.
+// checkInbox looks up each id of the inbox by its index: with a wrong entry, the same message would
+// get in a second time. It drops damaged answers.
 func (db *DB) checkInbox(ctx context.Context, r *IntegrityCheck) error {
 	var broken []int64
 	return eachCheckedInbox(ctx, pagesOf(db.query), func(m *checkedRow) {
@@ -129,7 +126,7 @@ func (db *DB) checkInbox(ctx context.Context, r *IntegrityCheck) error {
 	})
 }
 
-// restAfter leaves the disk to others, where another page follows.
+// restAfter leaves the disk to others if another page follows.
 func restAfter(ctx context.Context, more bool) error {
 	if !more {
 		return nil
@@ -137,12 +134,12 @@ func restAfter(ctx context.Context, more bool) error {
 	return pause(ctx, checkPause)
 }
 
-// quickCheck bounds how long SQLite's own check may hold a snapshot, during
-// which the log cannot be emptied.
+// quickCheck limits how long SQLite's own check may hold a snapshot. Meanwhile the log cannot be
+// emptied.
 const quickCheck = 2 * time.Second
 
-// checkStructure asks SQLite. It has no way to do so in pieces: a large file is
-// left to the reading of its rows.
+// checkStructure runs SQLite's quick_check, which cannot be done in pieces. For a large file, the
+// check of the rows must suffice.
 func (db *DB) checkStructure(ctx context.Context, r *IntegrityCheck) error {
 	bounded, cancel := context.WithTimeout(ctx, quickCheck)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// check reads the structure of the file. Bounded, it goes table by table, the
-// small ones first, so that it can say how far it came.
+// check checks the structure of the file. With a time limit it goes table by table, the small ones
+// first, so that it can say how far it came.
 func (i *Integrity) check(ctx context.Context, db *sql.DB, o InspectOptions) error {
 	started := time.Now()
 	defer func() { i.Took = time.Since(started) }()
@@ -51,7 +51,8 @@ func (i *Integrity) run(ctx context.Context, db *sql.DB, pragma string) error {
 	})
 }
 
-// tablesBySize estimates by the highest key, which costs one look.
+// tablesBySize orders the tables by an estimate of their size: the highest key, which costs one
+// look.
 func tablesBySize(ctx context.Context, db *sql.DB) ([]string, error) {
 	var names []string
 	if err := eachOf(ctx, db, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`, func(rows *sql.Rows) error {
@@ -72,7 +73,7 @@ func tablesBySize(ctx context.Context, db *sql.DB) ([]string, error) {
 		case ctx.Err() != nil || errors.Is(translate(err), ErrDamaged):
 			size[name] = math.MaxInt64 // quick_check says more about it
 		default:
-			size[name] = 0 // without row numbers: ours of that sort are small
+			size[name] = 0 // without row numbers: such tables of ours are small
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int {

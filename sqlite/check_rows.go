@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// RowCheck is what became of comparing rows with the hashes of what was accepted.
-// SQLite's own checks do not see a payload that has changed.
+// RowCheck is the result of comparing rows with the hashes of what was accepted. SQLite's own
+// checks do not notice a changed payload.
 type RowCheck struct {
-	Messages int64 // read, with their payloads
-	InboxIDs int64 // read, with the payloads of those that wait to be fetched, and the answers of the others
-	Broken   int64 // are not what was accepted, and nobody has been told yet
-	Known    int64 // nor are these, which a node has parked or dropped for it or a salvage has marked, or which are discarded: nobody sends them
+	Messages int64 // messages that were read, with their payloads
+	InboxIDs int64 // ids that were read, with the payload if the message waits to be fetched, else with the answer
+	Broken   int64 // rows that are not what was accepted, and that nobody knows of yet
+	Known    int64 // other such rows: a node has parked the message or dropped the answer, a salvage has marked it, or it is discarded; nobody sends it
 	Rows     []BrokenRow
-	Cut      bool // the time did not suffice for all
+	Cut      bool // the time did not suffice for all rows
 	Took     time.Duration
 }
 
-// brokenRows is how many broken rows are named.
+// brokenRows is the largest number of broken rows that are named.
 const brokenRows = 20
 
-// BrokenRow names one that is not what was accepted.
+// BrokenRow names a row that is not what was accepted.
 type BrokenRow struct {
 	ID          holdfast.ID
 	Destination string // empty in the inbox
 	Source      string
 	Inbox       bool
-	Answer      bool // in the inbox: the answer that duplicates get
+	Answer      bool // in the inbox: the damage is in the answer that duplicates get
 }
 
 func (r BrokenRow) String() string {
@@ -45,8 +45,7 @@ func (r BrokenRow) String() string {
 	return fmt.Sprintf("message %s for %s", r.ID, r.Destination)
 }
 
-// BrokenError refuses a copy in which rows are not what was accepted. It is
-// ErrDamaged.
+// BrokenError refuses a copy that has rows which are not what was accepted. It wraps ErrDamaged.
 type BrokenError struct{ Check RowCheck }
 
 func (e *BrokenError) Error() string {
@@ -60,13 +59,13 @@ func (e *BrokenError) Unwrap() error { return ErrDamaged }
 type checkedRow struct {
 	seq   int64
 	state holdfast.State
-	known bool // its damage is no news: RowCheck.Known
+	known bool // the damage is no news: see RowCheck.Known
 	sound bool
 	BrokenRow
 }
 
-// newCheckedMessage compares a message with its hash, and says whether the
-// indexes lead to it.
+// newCheckedMessage compares a message with its hash. It fails if an index does not lead to the
+// message.
 func newCheckedMessage(v []any) (r checkedRow, err error) {
 	r = checkedRow{seq: asInt(v[0]), state: holdfast.State(asInt(v[2])), BrokenRow: BrokenRow{ID: idFrom(v[1]), Source: asText(v[3]), Destination: asText(v[6])}}
 	for i, index := range []string{"ids", "states", "ordering keys"} {
@@ -80,13 +79,13 @@ func newCheckedMessage(v []any) (r checkedRow, err error) {
 	}
 	hash, ok := v[13].(int64)
 	r.sound = ok && hash == messageHash(&m, asText(v[9]), asText(v[11]))
-	marked := v[18] != nil && v[13] == nil // it has a body, without a hash
+	marked := v[18] != nil && v[13] == nil // the row has a body without a hash
 	r.known = marked || r.state == holdfast.Discarded || holdfast.Reason(asText(v[17])) == holdfast.ReasonUndecodable
 	return r, nil
 }
 
-// newCheckedInbox does the same with an id of the inbox: one that waits to be fetched has
-// a payload, any other one may have an answer.
+// newCheckedInbox does the same for an id of the inbox. A message that waits to be fetched has a
+// payload; any other may have an answer.
 func newCheckedInbox(v []any) (r checkedRow, err error) {
 	r = checkedRow{seq: asInt(v[0]), BrokenRow: BrokenRow{ID: idFrom(v[5]), Source: asText(v[4]), Inbox: true}}
 	if asInt(v[1]) != r.seq || asInt(v[2]) != r.seq {
@@ -100,7 +99,7 @@ func newCheckedInbox(v []any) (r checkedRow, err error) {
 		return r, nil
 	}
 	r.sound = answerIntact(r.ID, asBytes(v[12]), v[13])
-	r.known = v[12] == nil // dropped before, or by a salvage
+	r.known = v[12] == nil // a check or a salvage has dropped it before
 	r.Answer = true
 	return r, nil
 }
@@ -118,11 +117,11 @@ func (c *RowCheck) take(r *checkedRow) {
 	}
 }
 
-// rowPages reads a page of rows of a query, those after one.
+// rowPages reads a page of a query's rows, those after a given row.
 type rowPages func(ctx context.Context, q query, after int64, row func(v []any) error) error
 
-// eachCheckedMessage reads all messages, a page at a time; between is called after
-// each, and told whether another follows.
+// eachCheckedMessage reads all messages, a page at a time. It calls between after each page, and
+// tells it whether another page follows.
 func eachCheckedMessage(ctx context.Context, read rowPages, row func(r *checkedRow), between func(more bool) error) error {
 	return eachPage(ctx, read, checkedMessages, newCheckedMessage, row, between)
 }
@@ -152,7 +151,7 @@ func eachPage(ctx context.Context, read rowPages, q query, judge func([]any) (ch
 	return nil
 }
 
-// run reads all rows, or as many as a context that ends leaves time for.
+// run reads all rows, or as many as it can until ctx ends.
 func (c *RowCheck) run(ctx context.Context, read rowPages) error {
 	began := time.Now()
 	defer func() { c.Took = time.Since(began) }()
@@ -169,7 +168,7 @@ func (c *RowCheck) run(ctx context.Context, read rowPages) error {
 	return err
 }
 
-// within is run for so long.
+// within is run with a time limit.
 func (c *RowCheck) within(ctx context.Context, d time.Duration, read rowPages) error {
 	bounded, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -180,7 +179,7 @@ func (c *RowCheck) within(ctx context.Context, d time.Duration, read rowPages) e
 	return err
 }
 
-// pagesOf reads with database/sql.
+// pagesOf returns a rowPages that reads with database/sql.
 func pagesOf(ask func(ctx context.Context, q query, args ...any) (*sql.Rows, error)) rowPages {
 	return func(ctx context.Context, q query, after int64, row func(v []any) error) (err error) {
 		rows, err := ask(ctx, q, after, checkPage)
@@ -205,7 +204,7 @@ func pagesOf(ask func(ctx context.Context, q query, args ...any) (*sql.Rows, err
 	}
 }
 
-// checkRows reads them on one connection.
+// checkRows compares the rows with their hashes, on one connection.
 func (c *conn) checkRows(ctx context.Context) (r RowCheck, err error) {
 	err = r.run(ctx, func(_ context.Context, q query, after int64, row func(v []any) error) error {
 		return c.rows(queries[q], func(v []driver.Value) error {

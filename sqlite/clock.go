@@ -12,29 +12,28 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// never is the due time of a row that only something else can make due.
+// never is the due time of a row that only another event can make due.
 const never = math.MaxInt64
 
-// day is how long the wall clock must run for what it showed before to be
-// forgotten.
+// day is how long the wall clock must run until the store forgets what it showed before.
 const day = 24 * time.Hour
 
-// saneAfter is the earliest wall-clock time that a machine with a working
-// clock shows; before it nothing expires.
+// saneAfter is the earliest wall-clock time of a machine with a working clock. Before it nothing
+// expires.
 func saneAfter() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// clock makes the store's instants: microseconds that start at the wall
-// clock when the file is opened and then follow the monotonic clock, so that
-// a step of the wall clock neither stalls nor bursts retries, and ends nothing.
-// It never runs behind what the file has seen before: after a backward step and a
-// restart, rows that wait keep their turn. At a start it goes on by what the wall
-// clock has gone on since the file was written last, which guard doubts: whatever
-// ends by time asks judge, age or before. Instants for people are made by adding
-// the difference to the wall clock of now.
+// clock makes the store's instants, in microseconds. They start at the wall clock when the file is
+// opened, and then follow the monotonic clock. So a step of the wall clock neither stalls retries
+// nor causes a burst of them, and ends nothing. The clock never runs behind what the file has seen:
+// after a backward step and a restart, waiting rows keep their turn.
+//
+// At a start the clock advances by as much as the wall clock has advanced since the last write to
+// the file. guard doubts that time: code that ends something by time asks judge, age or before. An
+// instant for people is the store's instant plus the present difference to the wall clock.
 type clock struct {
 	read  reading
 	base  atomic.Int64 // the store's instant at which elapsed time is 0
-	lead  atomic.Int64 // of the wall clock over the store's, as people are shown it
+	lead  atomic.Int64 // how far the wall clock is ahead of the store's clock, as people are shown it
 	guard *belief.Guard
 	sane  time.Time
 	log   *slog.Logger
@@ -42,12 +41,11 @@ type clock struct {
 	mu     sync.Mutex
 	wallAt time.Time // at the start
 	ranAt  time.Duration
-	denied int64 // of what is doubted, since the start
-	high   int64 // the latest that the wall clock has shown
+	denied int64 // doubted time that was denied since the start
+	high   int64 // the latest time that the wall clock has shown
 }
 
-// reading is the wall clock, and the time that has elapsed by the monotonic
-// clock.
+// reading returns the wall clock's time, and the time that has elapsed by the monotonic clock.
 type reading func() (wall time.Time, ran time.Duration)
 
 func machineClock() reading {
@@ -58,15 +56,15 @@ func machineClock() reading {
 	}
 }
 
-// noted is what a file knows of the clock: the latest instant of the store, what
-// the wall clock showed then, and the latest time that it has ever shown. Zero:
+// noted is what a file knows about the clock: the latest instant of the store, what the wall clock
+// showed then, and the latest time that it has ever shown. The zero value means that the file knows
 // nothing.
 type noted struct {
 	at, wall, high int64
 	leaps          string
 }
 
-// newClock starts at the wall clock, or goes on where the file ends.
+// newClock starts at the wall clock, or continues where the file ends.
 func newClock(n noted, o *Options) *clock {
 	c := &clock{read: o.clock, log: o.Logger, sane: o.SaneAfter, guard: belief.New(micros(o.ClockHold))}
 	c.base.Store(math.MinInt64 / 2)
@@ -74,9 +72,9 @@ func newClock(n noted, o *Options) *clock {
 	return c
 }
 
-// begin goes on where the file ends. What the wall clock has gone on meanwhile
-// is doubted; if it has gone back, what was doubted before never was. A clock
-// that could not be right told nothing.
+// begin continues where the file ends. Time by which the wall clock has advanced meanwhile is
+// doubted. If the wall clock has gone back, time that was doubted before has not passed. A clock
+// that was not sane proves nothing.
 func (c *clock) begin(n noted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +88,7 @@ func (c *clock) begin(n noted) {
 		c.log.Error("what the file knows of the clock is not readable", slog.Any("error", err))
 	}
 	if n.high > n.wall && n.high <= shows {
-		n.wall = n.high // it stood wrong when the file was written last
+		n.wall = n.high // the wall clock was wrong when the file was written last
 	}
 	gap := shows - n.wall
 	if n.wall < c.sane.UnixMicro() {
@@ -101,15 +99,15 @@ func (c *clock) begin(n noted) {
 	}
 	at := n.at + max(gap, 0)
 	c.guard.Leap(at, gap, false)
-	if ahead := c.base.Load() + ran.Microseconds() - at; ahead > 0 { // beside the owner of before
+	if ahead := c.base.Load() + ran.Microseconds() - at; ahead > 0 { // this process ran beside the former owner
 		at += ahead
 		c.guard.Leap(at, ahead, true)
 	}
 	c.base.Store(at - ran.Microseconds())
 }
 
-// doubtful is how far the wall clock may be off the monotonic one, in
-// microseconds, and drift the same per microsecond: it is slewed.
+// doubtful is how far the wall clock may be off the monotonic clock, in microseconds. drift allows
+// for slewing: another microsecond per so many elapsed microseconds.
 const (
 	doubtful = int64(time.Second / time.Microsecond)
 	drift    = 1000
@@ -120,8 +118,8 @@ func (c *clock) now() int64 {
 	return c.base.Load() + ran.Microseconds()
 }
 
-// reach brings the clock to an instant that another process of the file has
-// written, so that what is due there is due here. That much time has not passed.
+// reach advances the clock to an instant that another process of the file has written, so that rows
+// due at that instant are due here. The time of the advance counts as time that has not passed.
 func (c *clock) reach(at int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,9 +129,8 @@ func (c *clock) reach(at int64) {
 	}
 }
 
-// look asks the wall clock what of the doubt stands: if it was put back, so much
-// never was. It says whether the clock is one that a machine can have, and how
-// much is doubted.
+// look compares the doubted time with the wall clock: time by which the wall clock was put back has
+// not passed. It reports whether the clock is sane, and returns how much time is still doubted.
 func (c *clock) look() (sane bool, doubt time.Duration) {
 	wall, ran := c.read()
 	now := c.base.Load() + ran.Microseconds()
@@ -152,8 +149,8 @@ func (c *clock) look() (sane bool, doubt time.Duration) {
 	return !wall.Before(c.sane), duration(left)
 }
 
-// judge says whether what lasts so long and ends at an instant is over by now.
-// Before the year 2020 nothing is.
+// judge decides whether something that ends at end, and lasts for so long, is over. Before the year
+// 2020 nothing is.
 func (c *clock) judge(now, end, lasts int64) belief.Verdict {
 	if now < end {
 		return belief.Lives
@@ -164,13 +161,13 @@ func (c *clock) judge(now, end, lasts int64) belief.Verdict {
 	return c.guard.Judge(now, end, lasts)
 }
 
-// leadSlack is by how much the two clocks may part until people are shown it:
-// what is less is a clock that is being set right bit by bit, or the time
-// between two readings, and would show one instant as another at each look.
+// leadSlack is how far the two clocks may part before people are shown the difference. A smaller
+// difference comes from a clock that is being slewed, or from the time between two readings; with
+// it, one instant would look different each time.
 const leadSlack = int64(time.Second / time.Microsecond)
 
-// wall turns an instant of the store into one for people, the same at each look
-// until the wall clock steps.
+// wall converts an instant of the store for people. The result stays the same until the wall clock
+// steps.
 func (c *clock) wall(at int64) time.Time {
 	if at == 0 || at == never {
 		return time.Time{}
@@ -184,20 +181,20 @@ func (c *clock) wall(at int64) time.Time {
 	return time.UnixMicro(at + c.guard.Shift(at) + shown).UTC()
 }
 
-// note is what the file is to know of the clock when the store has reached at.
+// note returns what the file must know about the clock when the store has reached at.
 func (c *clock) note(at int64) noted {
-	c.look() // what was put back is not doubted after the next start
+	c.look() // after the next start, time that was put back must not be doubted again
 	wall, ran := c.read()
 	shows := wall.UnixMicro() + at - c.base.Load() - ran.Microseconds()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.high = max(c.high, shows); ran-c.ranAt >= day {
-		c.high = shows // what has shown for a day is right
+		c.high = shows // the clock has shown it for a day, so it is right
 	}
 	return noted{at: at, wall: shows, high: c.high, leaps: c.guard.Text()}
 }
 
-// noteClock writes down what a start has to know of the clock.
+// noteClock writes what a start has to know about the clock.
 func (db *DB) noteClock(c *conn, at int64) error {
 	n := db.clock.note(at)
 	for key, value := range map[string]driver.Value{metaClock: n.at, metaWall: n.wall, metaWallHigh: n.high, metaLeaps: n.leaps} {
@@ -208,8 +205,8 @@ func (db *DB) noteClock(c *conn, at int64) error {
 	return nil
 }
 
-// lastNoted is what the file knows of the clock: what is noted now and then,
-// and what was written after that.
+// lastNoted returns what the file knows about the clock: the last note, and what was written after
+// it.
 func (db *DB) lastNoted(c *conn) (n noted, err error) {
 	for key, into := range map[string]*int64{metaClock: &n.at, metaWall: &n.wall, metaWallHigh: &n.high} {
 		if *into, err = c.meta(key); err != nil {
@@ -226,7 +223,7 @@ func (db *DB) lastNoted(c *conn) (n noted, err error) {
 	return n, err
 }
 
-// upTo goes on to an instant that was written later.
+// upTo advances to an instant that was written later.
 func (n noted) upTo(at int64) noted {
 	if n.wall == 0 {
 		n.wall = n.at
@@ -240,13 +237,13 @@ func (n noted) upTo(at int64) noted {
 // micros rounds up, so that a wait is never cut short.
 func micros(d time.Duration) int64 { return rows.Micros(d) }
 
-// duration and span turn stored microseconds into a Duration, which holds
-// less: what is longer becomes the longest.
+// duration and span convert stored microseconds to a Duration, which has a smaller range. A longer
+// time becomes the longest Duration.
 func duration(us int64) time.Duration { return rows.Duration(us) }
 
 func span(from, to int64) time.Duration { return duration(to - from) }
 
-// after adds without overflow; a negative wait is none.
+// after adds without overflow. It treats a negative wait as zero.
 func after(at int64, d time.Duration) int64 {
 	m := micros(max(d, 0))
 	if at > never-m {

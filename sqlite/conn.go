@@ -7,41 +7,41 @@ import (
 	"fmt"
 )
 
-// runner runs the store's SQL on one connection, for one goroutine at a time.
-// Statements of ours are never cancelled: an interrupt inside a shared
-// transaction would undo others' work.
+// runner runs the store's SQL on one connection, for one goroutine at a time. The store's own
+// statements are never cancelled: an interrupt inside a shared transaction would undo the work of
+// others.
 type runner interface {
 	run(id statement, args []driver.Value) (driver.Result, error)
-	// each calls row for every row of the query. The values are valid only
-	// during the call, except strings and byte slices, which are row's to keep.
+	// each calls row for every row of the query. The values are valid only during the call, except
+	// strings and byte slices, which row may keep.
 	each(id statement, row func(v []driver.Value) error, args ...driver.Value) error
-	// text runs SQL that is not worth keeping prepared, rows queries with it.
+	// text runs SQL that is not worth preparing; rows runs a query of that kind.
 	text(sql string) error
 	rows(sql string, row func(v []driver.Value) error, args ...driver.Value) error
 
-	// begin takes the right to write; nobody else can until commit or rollback.
+	// begin takes the right to write. Nobody else can write until commit or rollback.
 	begin() error
 	commit() error
-	// rollback ends whatever is open; there may be nothing.
+	// rollback ends the open transaction, if there is one.
 	rollback()
-	// open says whether a transaction is open: a statement that was interrupted,
-	// or met a full disk, has undone it, and the next one would commit by itself.
+	// open reports whether a transaction is open. A statement that was interrupted or met a full
+	// disk has undone its transaction; the next statement would commit alone.
 	open() bool
-	// lend begins like begin, for a caller's own statements.
+	// lend is begin for the statements of a caller.
 	lend() (*sql.Tx, error)
-	// ended tells that the caller's transaction is over.
+	// ended tells the runner that the caller's transaction is over.
 	ended()
-	// alone runs statements while a caller's transaction is open, and keeps
-	// database/sql out meanwhile.
+	// alone runs statements while a caller's transaction is open, and keeps database/sql from the
+	// connection meanwhile.
 	alone(statements func() error) error
-	// finalize ends the prepared statements.
+	// finalize closes the prepared statements.
 	finalize() error
 }
 
-// conn is a runner with what can be said in its words.
+// conn adds methods to a runner that need nothing but the runner's.
 type conn struct{ runner }
 
-// exec returns how many rows were changed.
+// exec runs a statement and returns how many rows it changed.
 func (c *conn) exec(id statement, args ...driver.Value) (int64, error) {
 	r, err := c.run(id, args)
 	if err != nil {
@@ -50,8 +50,8 @@ func (c *conn) exec(id statement, args ...driver.Value) (int64, error) {
 	return r.RowsAffected()
 }
 
-// insert returns the key of the new row, or 0 when the statement inserted
-// none because of a conflict that it ignores.
+// insert returns the key of the new row, or 0 if the statement inserted no row because of a
+// conflict that it ignores.
 func (c *conn) insert(id statement, args ...driver.Value) (int64, error) {
 	r, err := c.run(id, args)
 	if err != nil {
@@ -63,10 +63,10 @@ func (c *conn) insert(id statement, args ...driver.Value) (int64, error) {
 	return r.LastInsertId()
 }
 
-// errStop, returned by a row function, ends a query early without an error.
+// errStop ends a query early without an error when a row function returns it.
 var errStop = errors.New("enough rows")
 
-// one is each for a query of at most one row; found tells whether there was.
+// one is each for a query of at most one row. found reports whether there was a row.
 func (c *conn) one(id statement, row func(v []driver.Value) error, args ...driver.Value) (found bool, err error) {
 	err = c.each(id, func(v []driver.Value) error {
 		found = true
@@ -75,7 +75,7 @@ func (c *conn) one(id statement, row func(v []driver.Value) error, args ...drive
 	return found, err
 }
 
-// pragma reads the first value of the first row, as text.
+// pragma returns the first value of the first row, as text.
 func (c *conn) pragma(sql string) (value string, err error) {
 	first := true
 	err = c.rows(sql, func(v []driver.Value) error {
@@ -88,7 +88,7 @@ func (c *conn) pragma(sql string) (value string, err error) {
 	return value, err
 }
 
-// Readers of driver values. A column that can be NULL reads as zero.
+// Readers of driver values. NULL reads as zero.
 
 func asInt(v driver.Value) int64 {
 	n, _ := v.(int64)
@@ -105,7 +105,7 @@ func asBytes(v driver.Value) []byte {
 	return b
 }
 
-// payload reads an empty payload as empty, not as none.
+// payload reads an empty payload as an empty slice, not as nil.
 func payload(v driver.Value) []byte {
 	if b := asBytes(v); b != nil {
 		return b

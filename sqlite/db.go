@@ -21,41 +21,37 @@ import (
 
 // Options of Open and Attach. The zero value works.
 type Options struct {
-	// Source is stamped on messages that name none. Zero: the host's name. To
-	// a receiver, source and id together are the message: give each sender a
-	// name of its own, and keep it.
+	// Source is the source of messages that name none. Zero: the host's name. To a receiver, source
+	// and id together identify a message: give each sender its own name, and never change it.
 	Source string
-	// Normal gives up the last commits at a power cut for fewer syncs. Health
-	// reports it.
+	// Normal makes fewer syncs, at the price of the last commits before a power cut. Health reports
+	// it.
 	Normal bool
-	// TurnWait bounds the wait for a transaction of Do or a handler that does
-	// not end. Zero: 30 s.
+	// TurnWait limits the wait for a transaction of Do or a handler that does not end. Zero: 30 s.
 	TurnWait time.Duration
-	// SaneAfter is the earliest time that a working clock shows; before it
-	// nothing expires and nothing is deleted. Zero: 2020-01-01.
+	// SaneAfter is the earliest time that a working clock shows. Before it nothing expires and
+	// nothing is deleted. Zero: 2020-01-01.
 	SaneAfter time.Time
-	// ClockHold is how long time that only the clock claims to have passed, as it
-	// does at a start, is doubted at most: what would end because of it is held
-	// meanwhile, neither delivered nor ended. DB.Doubt tells. Zero: a day.
+	// ClockHold limits how long the store doubts time that has passed only by the wall clock, as at
+	// a start. Messages that would end because of that time are held meanwhile: neither delivered
+	// nor ended. DB.Doubt reports it. Zero: a day.
 	ClockHold time.Duration
-	// Reserve is how many bytes of the disk are set aside in a file beside the
-	// database, to record outcomes with when the disk is full. Zero: 16 MiB;
-	// negative: none.
+	// Reserve is how many bytes of the disk are set aside in a file beside the database, for
+	// recording outcomes when the disk is full. Zero: 16 MiB; negative: none.
 	Reserve int64
-	// SalvageWait is how long Open waits for the salvage of a damaged file
-	// before it goes on in the background. Zero: 20 s.
+	// SalvageWait is how long Open waits for the salvage of a damaged file before the salvage goes
+	// on in the background. Zero: 20 s.
 	SalvageWait time.Duration
-	// Adopt takes over a copy that was made while the file was in use, which
-	// Open refuses otherwise with ErrCopied. What the copy holds as waiting may
-	// have been delivered by the original.
+	// Adopt accepts a copy that was made while the file was in use, which Open otherwise refuses
+	// with ErrCopied. The original may have delivered messages that wait in the copy.
 	Adopt    bool
 	Observer holdfast.Observer
-	Logger   *slog.Logger // zero: none
+	Logger   *slog.Logger // zero: discards
 
-	copying bool                                   // a move goes on in it
-	clock   reading                                // of the machine; tests set it
-	look    time.Duration                          // lookEvery; tests set it
-	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it
+	copying bool                                   // a move may go on in the file
+	clock   reading                                // the machine's clock; tests set it
+	look    time.Duration                          // default lookEvery; tests set it
+	connect func(name string) (driver.Conn, error) // opens a connection of the driver; tests wrap it
 	copier  func(dc driver.Conn, to string) (pageCopier, error)
 	at      func(point string) // tells a test how far a backup is
 }
@@ -94,8 +90,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// DB is an outbox and an inbox in one SQLite file. Its methods may be called
-// concurrently; after Close they return holdfast.ErrClosed.
+// DB is an outbox and an inbox in one SQLite file. Its methods may be called concurrently. After
+// Close they return holdfast.ErrClosed.
 type DB struct {
 	path string
 	opts Options
@@ -103,46 +99,46 @@ type DB struct {
 
 	owner     *ownership
 	epoch     int64
-	taken     atomic.Int64 // no message gets a number up to here; 0: those of messages are higher
-	schemaWas int          // number of the last migration that the file had
-	owns      atomic.Bool  // false: beside the owner, in the caller's database
+	taken     atomic.Int64 // numbers of messages start after this one; 0: after the highest in the table
+	schemaWas int          // number of the file's last migration when it was opened
+	owns      atomic.Bool  // false: another process may own the file, which is the caller's database
 	clock     *clock
-	handle    *sql.DB   // holds the writer's connection; nil in the caller's database
-	lent      *sql.Conn // the same connection, for transactions of callers
+	handle    *sql.DB   // has the writer's connection; nil in the caller's database
+	lent      *sql.Conn // the same connection, for callers' transactions
 	readers   *sql.DB
 	prepared  prepared
 	writer    *writer
 	lanes     *lanes
-	routes    map[routeKey]route   // the writer's
-	names     map[int64]routeNames // the writer's
-	sources   map[string]int64     // the writer's
+	routes    map[routeKey]route   // belongs to the writer
+	names     map[int64]routeNames // belongs to the writer
+	sources   map[string]int64     // belongs to the writer
 
-	attached *attached // nil: the file is ours
+	attached *attached // nil: the file belongs to the store alone
 
 	backups    *backups
 	followers  *followers
 	followed   atomic.Bool
-	notify     atomic.Int64 // metaNotify
+	notify     atomic.Int64 // the value of metaNotify
 	sweeps     sweeps
-	held       atomic.Int64 // messages that are, as the last scan has found
-	marks      atomic.Bool  // people have decided about messages in hand, since the start
-	decided    atomic.Bool  // decisions wait for the owner: carryOut
-	heard      int64        // the event after which they are; the writer's
-	clockSaved clockSaved   // the writer's
+	held       atomic.Int64 // number of held messages found by the last scan
+	marks      atomic.Bool  // since the start, people have decided about messages in hand
+	decided    atomic.Bool  // decisions wait for the owner; see carryOut
+	heard      int64        // those decisions come after this event; belongs to the writer
+	clockSaved clockSaved   // belongs to the writer
 	failed     chan struct{}
 	background chan struct{}   // closed when the seeding goroutine has ended
-	life       context.Context //nolint:containedctx // of what runs in the background, until Close
+	life       context.Context //nolint:containedctx // of background work, until Close
 	cancel     context.CancelFunc
 	closing    sync.Once
 	closed     error
 	gone       atomic.Bool // Close has begun: readers get ErrClosed
 
 	salvaging *salvage       // of a damaged file; nil: none
-	guards    sync.WaitGroup // what salvages
+	guards    sync.WaitGroup // goroutines that salvage
 	check     atomic.Pointer[IntegrityCheck]
 	files     []openedFile
 
-	full atomic.Int64 // when a write found no room, since the writer's birth; 0: never
+	full atomic.Int64 // when a write last found no room, in time since the writer's start; 0: never
 	room room
 
 	inboxSize, keptSize, received, duplicates atomic.Int64
@@ -158,15 +154,14 @@ var (
 	_ holdfast.Doubting  = (*DB)(nil)
 )
 
-// Open opens or makes the file at path and becomes its owner. It returns when
-// every message of the file can be claimed. ErrOwned, ErrNewer, ErrNotDurable,
-// ErrCopied and ErrReadOnly say why it did not; then nothing was changed.
+// Open opens or makes the file at path and becomes its owner. It returns when every message of the
+// file can be claimed. ErrOwned, ErrNewer, ErrNotDurable, ErrCopied and ErrReadOnly say why it did
+// not; then nothing was changed.
 //
-// A damaged file is set aside under another name, never deleted, and what can
-// be read of it is salvaged into a new one: DB.Damage reports it. A file that
-// also holds tables of the caller's is left as it is: ErrDamaged. Salvage that
-// takes longer than Options.SalvageWait goes on while messages are delivered,
-// and until it ends, nothing is accepted: ErrRecovering.
+// Open sets a damaged file aside under another name, never deletes it, and salvages what can be
+// read of it into a new file; DB.Damage reports it. It leaves a damaged file that also holds the
+// caller's tables as it is: ErrDamaged. If salvage takes longer than Options.SalvageWait, it goes
+// on while messages are delivered. Until it ends, nothing is accepted: ErrRecovering.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	o = o.withDefaults()
 	path, err := filepath.Abs(path)
@@ -177,7 +172,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("open %s: make its folder: %w", path, translate(err))
 	}
 	if to, err := filepath.EvalSymlinks(path); err == nil {
-		path = to // two names of one file have one lock
+		path = to // one lock, even if a file has two names
 	}
 	if err := soleName(path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -195,7 +190,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// newOwned is a store of a file of its own, which has not been opened.
+// newOwned returns a store for a file of its own, which is not opened yet.
 func newOwned(path string, o Options) *DB {
 	db := newDB(o)
 	db.path = path
@@ -231,7 +226,7 @@ func (db *DB) open(ctx context.Context) error {
 		return err
 	}
 	if db.room.shut.Load() {
-		db.writer.restartLogWithReserve() // what the log takes on the disk can be used again
+		db.writer.restartLogWithReserve() // the log's room on the disk can be used again
 	}
 	if db.schemaWas, err = schemaVersion(c); err != nil {
 		return err
@@ -246,8 +241,8 @@ func (db *DB) open(ctx context.Context) error {
 		return err
 	}
 	if db.lanes.careful > 0 {
-		// What a process that was killed left at the end of the log must not lie
-		// behind what comes: it would look like damage to suspicion.
+		// A process that was killed may have left frames at the end of the log. New frames must not
+		// come before them: that would look like damage to suspicion.
 		if _, err := c.pragma("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil && !errors.Is(db.room.explain(err), holdfast.ErrDiskFull) {
 			return err
 		}
@@ -258,7 +253,7 @@ func (db *DB) open(ctx context.Context) error {
 	if err := c.rows(queries[wrongNames], func(v []driver.Value) error { return wrongName(v[0], v[1]) }); err != nil {
 		return err
 	}
-	// A reader never makes a file: where there is none, it was taken away.
+	// A reader never makes a file: a missing file was taken away.
 	db.readers = sql.OpenDB(connector{db.opts.connect, dsn(db.path, "query_only(1)") + "&mode=rw"})
 	db.readers.SetMaxOpenConns(4)
 	db.readers.SetMaxIdleConns(4)
@@ -275,20 +270,20 @@ func (db *DB) open(ctx context.Context) error {
 	return nil
 }
 
-// dsn names the file with the pragmas that every connection needs. The busy
-// time-out comes first: setting the journal mode can meet a lock.
+// dsn names the file with the pragmas that every connection needs. The busy time-out comes first,
+// since setting the journal mode can meet a lock.
 func dsn(path string, more ...string) string {
 	pragmas := append([]string{"busy_timeout(5000)"}, more...)
 	pragmas = append(pragmas, "cache_size(-8000)", "foreign_keys(0)", "temp_store(memory)")
 	return "file:" + escapePath(path) + "?_pragma=" + strings.Join(pragmas, "&_pragma=")
 }
 
-// peek refuses a file that is not for this release. It reads only: to close
-// the last connection that may write would merge the log into the file.
+// peek refuses a file that is not for this release. It only reads: a last connection that may write
+// would merge the log into the file when it closes.
 func (db *DB) peek() (err error) {
 	name := dsn(db.path) + "&mode=ro"
 	if s, err := os.Stat(db.path); err != nil || s.Size() == 0 {
-		name = ":memory:" // there is nothing to read yet, but SQLite has a version
+		name = ":memory:" // there is no file yet, but SQLite has a version
 	}
 	if err = db.peekAt(name); mustRollBack(err) {
 		err = db.peekAt(dsn(db.path))
@@ -305,9 +300,8 @@ type connector struct {
 func (c connector) Connect(context.Context) (driver.Conn, error) { return c.open(c.name) }
 func (c connector) Driver() driver.Driver                        { return &moderncsqlite.Driver{} }
 
-// connect opens the writer's connection, once through database/sql, so that
-// callers' transactions can run on it, and takes hold of the driver's own
-// connection for statements of ours.
+// connect opens the writer's connection once, through database/sql, so that callers' transactions
+// can run on it. It keeps the driver's own connection for the store's statements.
 func (db *DB) connect(ctx context.Context) (*conn, error) {
 	db.handle = sql.OpenDB(connector{db.opts.connect, dsn(db.path) + "&_txlock=immediate"})
 	db.handle.SetMaxOpenConns(1)
@@ -329,7 +323,7 @@ func (db *DB) connect(ctx context.Context) (*conn, error) {
 	return &conn{d}, err
 }
 
-// configure sets what makes a commit durable and reads it back.
+// configure sets what makes a commit durable, and reads it back.
 func (db *DB) configure(c *conn) error {
 	level, want := "FULL", "2"
 	if db.opts.Normal {
@@ -349,13 +343,13 @@ func (db *DB) configure(c *conn) error {
 			return fmt.Errorf("%s: %w", p.get, err)
 		}
 		if got != p.want {
-			return fmt.Errorf("%w: %s did not stick, it is %q", ErrNotDurable, p.set, got)
+			return fmt.Errorf("%w: %s had no effect, it is %q", ErrNotDurable, p.set, got)
 		}
 	}
 	return nil
 }
 
-// Durability names the level that an accepted message has reached.
+// Durability names the level of durability that an accepted message has.
 func (db *DB) Durability() string {
 	if db.opts.Normal {
 		return "local, synchronous=NORMAL: the last seconds may be lost at a power cut"
@@ -363,30 +357,29 @@ func (db *DB) Durability() string {
 	return "local"
 }
 
-// Path is the file that the store keeps everything in.
+// Path returns the path of the store's file.
 func (db *DB) Path() string { return db.path }
 
-// Full says whether the disk is full, or a write found no room on it within
-// the last half minute. What was accepted before is safe.
+// Full reports whether the disk is full, or a write has found no room on it within the last half
+// minute. What was accepted before is safe.
 func (db *DB) Full() bool {
 	at := db.full.Load()
 	return db.room.shut.Load() || at != 0 && time.Since(db.writer.born)-time.Duration(at) < 30*time.Second
 }
 
-// Failed is closed when the store has stopped itself, because the disk no
-// longer answers or another process has taken the file; Err then says why.
+// Failed returns a channel that is closed when the store has stopped itself, because the disk no
+// longer answers or another process has taken the file. Err then returns the reason.
 func (db *DB) Failed() <-chan struct{} { return db.failed }
 
-// Err says why the store has stopped itself, if it has.
+// Err returns why the store has stopped itself, or nil if it has not.
 func (db *DB) Err() error {
 	db.writer.mu.Lock()
 	defer db.writer.mu.Unlock()
 	return db.writer.fatal
 }
 
-// Close finishes what was begun, notes that the stop was clean, and gives the
-// file up. Calls that come later get ErrClosed. Stop dispatchers and sweepers
-// first; a handle that was attached stays open.
+// Close finishes work that was begun, notes a clean stop, and releases the file. Later calls return
+// ErrClosed. Stop dispatchers and sweepers first. A handle that was attached stays open.
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.gone.Store(true)
@@ -395,9 +388,9 @@ func (db *DB) Close() error {
 			db.attached.stopWatching()
 		}
 		if db.cancel != nil {
-			db.cancel() // a salvage that is under way goes on at the next start
+			db.cancel() // an unfinished salvage goes on at the next start
 		}
-		db.guards.Wait() // before the writer, which they use
+		db.guards.Wait() // before the writer, which the guards use
 		db.writer.close()
 		var faults []error
 		if db.Err() == nil && !db.writer.suspect && db.owns.Load() {
@@ -408,7 +401,7 @@ func (db *DB) Close() error {
 	return db.closed
 }
 
-// release closes what open got, in reverse order.
+// release closes what open has opened, in reverse order.
 func (db *DB) release() error {
 	var faults []error
 	if db.cancel != nil {

@@ -14,29 +14,28 @@ import (
 
 // Errors of opening and owning a file.
 var (
-	// ErrOwned says that another process owns the file; the text names it.
+	// ErrOwned means that another process owns the file. The error's text names the process.
 	ErrOwned = errors.New("owned by another process")
-	// ErrNewer says that the file was written by a newer release. It has not
-	// been touched.
+	// ErrNewer means that a newer release has written the file. Nothing was changed.
 	ErrNewer = errors.New("database of a newer release")
-	// ErrNotDurable says that the file does not keep what it was asked to keep.
+	// ErrNotDurable means that the file cannot keep commits as durably as it was asked to.
 	ErrNotDurable = errors.New("durability not given")
-	// ErrCopied says that the file is a copy that was made while the original
-	// was in use: two nodes would deliver the same messages.
+	// ErrCopied means that the file is a copy that was made while the original was in use. Two
+	// nodes would deliver the same messages.
 	ErrCopied = errors.New("copied while it was in use")
-	// ErrReadOnly says that the file, its folder or its disk cannot be written
-	// to. Nothing was accepted; the same call succeeds once that is mended.
+	// ErrReadOnly means that the file, its folder or its disk cannot be written to. Nothing was
+	// accepted. The same call succeeds once the cause is removed.
 	ErrReadOnly = fmt.Errorf("read-only: %w", holdfast.ErrUnavailable)
-	// ErrDamaged says that the file is no sound SQLite database.
+	// ErrDamaged means that the file is no sound SQLite database.
 	ErrDamaged = errors.New("database file damaged")
 
-	// ErrForeign says that the file is none that this package has made, or that
-	// others have changed our tables in it.
+	// ErrForeign means that this package has not made the file, or that others have changed the
+	// package's tables in it.
 	ErrForeign = errors.New("not a Holdfast database")
 
-	// ErrLinked says that the file has several names (hard links). SQLite keeps
-	// the log beside the name, so that by another name what is in the log is
-	// missed, and both would be written over. Nothing has been touched.
+	// ErrLinked means that the file has several names (hard links). SQLite keeps the log beside one
+	// name. A process that opens another name would miss the log's content, and both would
+	// overwrite each other. Nothing was changed.
 	ErrLinked = errors.New("the database file has another name")
 
 	errIO            = errors.New("disk input/output error")
@@ -44,15 +43,15 @@ var (
 	errLostOwnership = errors.New("another process has taken the file over")
 )
 
-// coded is an error of SQLite as modernc.org/sqlite has it.
+// coded is an error of modernc.org/sqlite.
 type coded interface {
 	error
 	Code() int
 }
 
-// codeOf is the result code of an SQLite error, whichever driver it comes
-// from. Drivers that are not linked in are known by the form of their errors:
-// a struct of a package with sqlite in its path whose field Code is a number.
+// codeOf returns the result code of an SQLite error of any driver. It recognizes drivers that are
+// not linked in by the form of their errors: a struct of a package with sqlite in its path, with a
+// numeric field Code.
 func codeOf(err error) (code int, ok bool) {
 	if e, ok := errors.AsType[coded](err); ok {
 		return e.Code(), true
@@ -77,7 +76,7 @@ func codeOf(err error) (code int, ok bool) {
 	return 0, false
 }
 
-// isBusy says whether another connection was writing.
+// isBusy reports whether another connection was writing.
 func isBusy(err error) bool {
 	code, ok := codeOf(err)
 	return ok && (code&0xff == lib.SQLITE_BUSY || code&0xff == lib.SQLITE_LOCKED)
@@ -93,7 +92,7 @@ func translate(err error) error {
 		return err
 	}
 	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrReadOnly) {
-		return err // it has been done
+		return err // it is translated already
 	}
 	switch code & 0xff {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
@@ -113,7 +112,7 @@ func translate(err error) error {
 	return err
 }
 
-// readOnly tells what kept us from opening a file for writing.
+// readOnly finds out why a file could not be opened for writing.
 func readOnly(err error) error {
 	if errors.Is(err, fs.ErrPermission) || isReadOnlyDisk(err) {
 		return fmt.Errorf("%w: %w; this user must be able to write to the folder and to the files in it", ErrReadOnly, err)

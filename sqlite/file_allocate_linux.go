@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate makes the file's bytes from and on, so many, really stand on the
-// disk, and not only in its size.
+// allocate makes bytes of the file, starting at from, really occupy the disk. A larger size alone
+// would not.
 func allocate(f *os.File, from, bytes int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), 0, from, bytes)

@@ -17,24 +17,23 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// What stands in the folder of a backup beside the backups.
+// Other files in the folder of a backup.
 const (
 	copyLock   = ".holdfast-backup.lock"
 	copyPrefix = ".holdfast-"
 	copySuffix = ".part"
 )
 
-// spareRoom is what a copy leaves free on its disk: the node that is copied
-// writes to it too, as a rule.
+// spareRoom is how much room a copy leaves on its disk, in bytes. The node that is copied usually
+// writes to the same disk.
 const spareRoom = 16 << 20
 
-// sidecars are a database and the files that SQLite keeps beside it: what has
-// not reached the database yet is in them.
+// sidecars are the suffixes of a database and the files that SQLite keeps beside it. They hold what
+// has not reached the database yet.
 var sidecars = [...]string{"", "-wal", "-shm", "-journal"}
 
-// copyFile is a copy on its way to its name. Until it is whole it has another
-// one, which a later copy into the same folder removes; the lock keeps a copy
-// that is under way from that.
+// copyFile is an unfinished copy. It has a temporary name until it is complete. A later copy into
+// the same folder removes an abandoned one; the lock protects a copy that is still being made.
 type copyFile struct {
 	path, folder, temp string
 	lock               *os.File
@@ -43,7 +42,7 @@ type copyFile struct {
 	at                 func(point string)
 }
 
-// newCopyFile looks for what stands in the way, and makes an empty file.
+// newCopyFile checks what could prevent the copy, and makes an empty file.
 func newCopyFile(path string) (_ *copyFile, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -81,8 +80,8 @@ func newCopyFile(path string) (_ *copyFile, err error) {
 	return f, nil
 }
 
-// create removes what copies that were cut off have left, and makes the file,
-// for nobody else to read.
+// create removes what abandoned copies have left, and makes the file with a mode that lets nobody
+// else read it.
 func (f *copyFile) create() error {
 	entries, err := os.ReadDir(f.folder)
 	if err != nil {
@@ -112,7 +111,7 @@ func (f *copyFile) checkFree() error {
 	return nil
 }
 
-// checkRoom fails early where the disk is too full, if the system tells.
+// checkRoom fails early if the disk is too full, on systems that tell.
 func (f *copyFile) checkRoom() error {
 	free, err := freeBytes(f.folder)
 	if err == nil && free < f.need+spareRoom {
@@ -126,7 +125,7 @@ func (f *copyFile) noRoom(free int64) error {
 		holdfast.ErrDiskFull, size(f.need), size(spareRoom), size(free), f.folder)
 }
 
-// explain gives a disk that became full meanwhile the same error.
+// explain returns the same error if the disk has become full meanwhile.
 func (f *copyFile) explain(err error) error {
 	if err = translate(err); noRoom(err) || errors.Is(err, holdfast.ErrDiskFull) {
 		if free, e := freeBytes(f.folder); e == nil && !strings.Contains(err.Error(), "are free in") {
@@ -136,7 +135,7 @@ func (f *copyFile) explain(err error) error {
 	return err
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	const kib = 1 << 10
 	switch {
@@ -150,7 +149,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(kib<<20))
 }
 
-// logicalSize is that of the database with all that is still in its log.
+// logicalSize is the size of the database including what is still in its log.
 func (c *conn) logicalSize() (int64, error) {
 	pages, err := c.pragma("PRAGMA page_count")
 	if err != nil {
@@ -168,7 +167,7 @@ func (c *conn) logicalSize() (int64, error) {
 	return n * each, err
 }
 
-// clone copies a database that nobody uses with what SQLite keeps beside it.
+// clone copies a database that nobody uses, with the files that SQLite keeps beside it.
 func (f *copyFile) clone(ctx context.Context, from string) error {
 	f.need = 0
 	for _, suffix := range sidecars {
@@ -181,7 +180,7 @@ func (f *copyFile) clone(ctx context.Context, from string) error {
 	}
 	for _, suffix := range sidecars {
 		if suffix == "-shm" {
-			continue // an index of the log, made anew by whoever opens it
+			continue // the log's index, which the next opener makes anew
 		}
 		err := copyBytes(ctx, from+suffix, f.temp+suffix)
 		if err != nil && (suffix == "" || !errors.Is(err, fs.ErrNotExist)) {
@@ -192,12 +191,12 @@ func (f *copyFile) clone(ctx context.Context, from string) error {
 }
 
 func copyBytes(ctx context.Context, from, to string) (err error) {
-	in, err := os.Open(from) //nolint:gosec // whoever asks names the file
+	in, err := os.Open(from) //nolint:gosec // the caller names the file
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }()                                      // it was only read
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // a name of ours
+	defer func() { _ = in.Close() }()                                      // the file was only read
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // a name that this package chose
 	if err != nil {
 		return err
 	}
@@ -214,8 +213,8 @@ func copyBytes(ctx context.Context, from, to string) (err error) {
 	}
 }
 
-// publish checks the copy and gives it its name, in an order that leaves
-// nothing half-done under it whenever the power goes.
+// publish checks the copy and gives it its name. In this order, a power cut at any time leaves no
+// unfinished file under that name.
 func (f *copyFile) publish(ctx context.Context) error {
 	if err := f.seal(ctx, "PRAGMA quick_check(3)", nil); err != nil {
 		return f.explain(err)
@@ -230,8 +229,7 @@ func (f *copyFile) publish(ctx context.Context) error {
 	return syncName(f.path)
 }
 
-// syncName makes a new name survive a power cut, also in a folder that was
-// made just now.
+// syncName makes a new name survive a power cut, also in a folder that was just made.
 func syncName(path string) error {
 	folder := filepath.Dir(path)
 	if err := syncDir(folder); err != nil {
@@ -240,16 +238,15 @@ func syncName(path string) error {
 	if err := syncDir(filepath.Dir(folder)); !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return nil // who may not read it has made no folder in it
+	return nil // a process that may not read the folder has made no folder in it
 }
 
-// seal makes the copy one file, checks it, lets edit change it, and brings it
-// to the disk.
+// seal makes the copy one file, checks it, lets edit change it, and syncs it.
 func (f *copyFile) seal(ctx context.Context, check string, edit func(c *conn) error) error {
 	if err := f.settle(ctx, check, edit); err != nil {
 		return err
 	}
-	n, err := os.OpenFile(f.temp, os.O_RDWR, 0) // only now: to close it would let go of SQLite's locks
+	n, err := os.OpenFile(f.temp, os.O_RDWR, 0) // only now: closing it would release SQLite's locks
 	if err != nil {
 		return err
 	}
@@ -268,7 +265,7 @@ func (f *copyFile) settle(ctx context.Context, check string, edit func(c *conn) 
 	d := &direct{dc: dc}
 	c := &conn{d}
 	defer func() { err = errors.Join(err, c.finalize(), dc.Close()) }()
-	// A database in WAL mode would grow a log as soon as somebody looks at it.
+	// A database in WAL mode would get a log as soon as somebody opens it.
 	switch mode, err := c.pragma("PRAGMA journal_mode = DELETE"); {
 	case err != nil:
 		return err
@@ -315,13 +312,13 @@ func (d *direct) sound(ctx context.Context, check string) error {
 	return nil
 }
 
-// close removes what has no name yet, and gives the folder up.
+// close removes a copy that has no name yet, and leaves the folder.
 func (f *copyFile) close() error {
 	f.discard()
 	return errors.Join(unlockFile(f.lock), f.lock.Close())
 }
 
-// discard removes a copy that was not finished.
+// discard removes an unfinished copy.
 func (f *copyFile) discard() {
 	for _, suffix := range sidecars {
 		_ = os.Remove(f.temp + suffix) // the next copy tries again

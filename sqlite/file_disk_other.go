@@ -4,5 +4,5 @@ package sqlite
 
 import "errors"
 
-// freeBytes is how much more a process may write into a folder's disk.
+// freeBytes returns how much more a process may write to a folder's disk.
 func freeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

@@ -4,8 +4,7 @@ package sqlite
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is how much more a process without privileges may write into a
-// folder's disk.
+// freeBytes returns how much more a process without privileges may write to a folder's disk.
 func freeBytes(folder string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(folder, &s); err != nil {

@@ -8,6 +8,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noRoom says whether an error of the system means a full disk, or a quota
-// that is used up.
+// noRoom reports whether an error of the system means that the disk is full or a quota is used up.
 func noRoom(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

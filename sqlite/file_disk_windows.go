@@ -6,14 +6,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// noRoom says whether an error of the system means a full disk, or a quota
-// that is used up.
+// noRoom reports whether an error of the system means that the disk is full or a quota is used up.
 func noRoom(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
 		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
 
-// freeBytes is how much more this process may write into a folder's disk.
+// freeBytes returns how much more this process may write to a folder's disk.
 func freeBytes(folder string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(folder)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isLocked looks the lock up in the kernel's list first. The list leaves out
-// what is held in another container, and numbers a layered file differently.
+// isLocked looks the lock up in the kernel's list first. The list omits locks of other containers,
+// and numbers a layered file differently.
 func isLocked(f *os.File) (bool, error) {
 	var s unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &s); err != nil {

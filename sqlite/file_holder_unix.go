@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryShared says whether an owner keeps others away. Those who look do not
-// keep one another away.
+// tryShared reports whether an owner has locked the file. Processes that only look do not hinder
+// one another.
 func tryShared(f *os.File) (bool, error) {
 	switch err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):

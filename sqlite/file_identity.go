@@ -9,20 +9,19 @@ import (
 	"strings"
 )
 
-// metaPlace is where the file stood when it was last opened: its number in its
-// file system, and when it came into being there. The number of the device is no
-// part of it, because that changes with the order in which disks are found.
+// metaPlace is where the file was when it was last opened: its number in its file system, and the
+// time of its creation there. The number of the device is not included, because it changes with the
+// order in which disks are found.
 const metaPlace = "place"
 
-// errGone says that what we write to is not what stands in the folder.
+// errGone means that the store's files are no longer the ones in the folder.
 var errGone = errors.New("the database file was deleted, moved or replaced while it was in use")
 
 var errCopy = fmt.Errorf("%w: the original was running, or had not stopped cleanly, when this copy of it was made, and a node on each would deliver the same messages; "+
 	"stop the original and copy again, or make this one a node of its own with: holdfast restore", ErrCopied)
 
-// checkPlace refuses a copy that was made while the original was in use: both
-// would deliver what waits in it. A file that was closed cleanly may be copied
-// and moved.
+// checkPlace refuses a copy that was made while the original was in use: both would deliver the
+// messages that wait in it. A file that was closed cleanly may be copied and moved.
 func (db *DB) checkPlace(c *conn, clean bool) error {
 	was, err := c.metaText(metaPlace)
 	if err != nil {
@@ -50,18 +49,18 @@ func (db *DB) checkPlace(c *conn, clean bool) error {
 	return err
 }
 
-// placeNote ends with a checksum, against damage, which covers the incarnation:
-// a restore starts a new one, and then the note means nothing.
+// placeNote ends with a checksum against damage. It covers the incarnation: a restore starts a new
+// one, which makes the note void.
 func placeNote(number, born, incarnation string) string {
 	return fmt.Sprintf("%s %s %08x", number, born, crc32.ChecksumIEEE([]byte(number+" "+born+" "+incarnation)))
 }
 
-// moved says whether both marks of a place have changed. One alone may: some
-// file systems number their files anew with each mount.
+// moved reports whether both marks of a place have changed. One of them may change alone: some file
+// systems number their files anew with each mount.
 func moved(was, now, incarnation string) bool {
 	w, n := strings.Fields(was), strings.Fields(now)
 	if len(w) != 3 || len(n) != 3 || was != placeNote(w[0], w[1], incarnation) {
-		return false // none was noted, or it is damaged
+		return false // there is no note, or it is damaged
 	}
 	return w[0] != n[0] && w[1] != n[1] && w[1] != "0" && n[1] != "0"
 }
@@ -81,8 +80,8 @@ type openedFile struct {
 	info os.FileInfo
 }
 
-// present fails when a file of the store does not stand where it stood: what
-// is written then goes nowhere, and must not be acknowledged.
+// present fails if a file of the store is no longer in its place. Data that is written then is
+// lost, and must not be acknowledged.
 func (db *DB) present() error {
 	for _, f := range db.files {
 		info, err := os.Stat(f.path)
@@ -93,8 +92,8 @@ func (db *DB) present() error {
 	return nil
 }
 
-// Present stops the store when one of its files has been deleted, moved or
-// replaced. Every commit and every claim asks by itself.
+// Present stops the store if one of its files has been deleted, moved or replaced. Every commit and
+// every claim checks this too.
 func (db *DB) Present() error {
 	err := db.present()
 	if err != nil {

@@ -2,8 +2,7 @@ package sqlite
 
 import "golang.org/x/sys/unix"
 
-// placeOf tells a file's number and its time of birth; 0: the file system keeps
-// none.
+// placeOf returns a file's number and its time of creation, or 0 if the file system keeps none.
 func placeOf(path string) (number uint64, born int64, ok bool) {
 	var s unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_INO|unix.STATX_BTIME, &s); err != nil {

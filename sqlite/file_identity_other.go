@@ -2,5 +2,5 @@
 
 package sqlite
 
-// placeOf: not told here, so that a copy is not noticed.
+// placeOf: this system does not tell, so a copy is not noticed.
 func placeOf(string) (number uint64, born int64, ok bool) { return 0, 0, false }

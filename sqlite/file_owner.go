@@ -16,27 +16,27 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// ownership is the lock on the sidecar file: whoever holds it owns the
-// database. The operating system gives it up when the process dies.
+// ownership is the lock on the file beside the database. Its holder owns the database. The
+// operating system releases it when the process dies.
 type ownership struct {
 	file   *os.File
 	note   string
 	opened bool // a database was opened here before
 }
 
-// soleName refuses a file that has other names. The lock stands beside the name,
-// for two reasons: a lock on the file itself is given up with the inode when the
-// file is set aside, and to close any descriptor of it drops the locks that SQLite
-// has on it (POSIX). So a file with one name is a file with one lock.
+// soleName refuses a file that has other names. The lock is a file beside the name, for two
+// reasons. A lock on the database file itself would go away with the inode when the file is set
+// aside. And closing any descriptor of the file drops SQLite's locks on it (POSIX). So a file needs
+// one name to have one lock.
 func soleName(path string) error {
 	n, err := namesOf(path)
 	if err != nil || n <= 1 {
-		return nil //nolint:nilerr // it does not exist yet, or opening it says what is wrong
+		return nil //nolint:nilerr // the file does not exist yet, or opening it says what is wrong
 	}
 	return fmt.Errorf("%w: %d hard links lead to it; remove all but one, or copy the file", ErrLinked, n)
 }
 
-// own takes the lock or says who has it.
+// own takes the lock, or says which process has it.
 func own(path string) (*ownership, error) {
 	f, err := openLock(path)
 	if err != nil {
@@ -57,25 +57,24 @@ func own(path string) (*ownership, error) {
 	if opened {
 		note += openedNote
 	}
-	// In this order: on a full disk the room that a note had is not given away.
+	// In this order: on a full disk, the room of the old note is not given away.
 	if err := errors.Join(writeAt(f, note), f.Truncate(int64(len(note)))); err != nil {
 		return nil, errors.Join(fmt.Errorf("write lock file: %w", err), f.Close())
 	}
 	return o, nil
 }
 
-// openLock opens a file beside the database that is there to be locked, or makes
-// it.
+// openLock opens or makes a file beside the database that serves as a lock.
 func openLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noLink, 0o640) //nolint:gosec // for the group of the database to read who owns it
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noLink, 0o640) //nolint:gosec // the group of the database may read who owns it
 	if isLink(err) {
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed; remove it: %w", path, err)
 	}
 	return f, readOnly(err)
 }
 
-// openedNote is the second line of a lock file beside which a database was
-// opened: one that is empty or gone was not always so.
+// openedNote is the second line of a lock file. It says that a database was opened beside it, so
+// that a database that is empty or missing now must have been lost.
 const openedNote = "opened\n"
 
 func (o *ownership) noteOpened() {
@@ -84,9 +83,9 @@ func (o *ownership) noteOpened() {
 	}
 }
 
-// readNote reads who has, or had, the lock. Anything may stand there.
+// readNote reads who has, or had, the lock. The file may hold anything.
 func readNote(path string) (holder string, opened bool, err error) {
-	f, err := os.Open(path) //nolint:gosec // our own lock file
+	f, err := os.Open(path) //nolint:gosec // this package's own lock file
 	if err != nil {
 		return "", false, err
 	}
@@ -112,12 +111,11 @@ func (o *ownership) release() error {
 	if o == nil {
 		return nil
 	}
-	// The file stays, so that two openers never lock two files.
+	// The file remains, so that two openers never lock two files.
 	return errors.Join(unlockFile(o.file), o.file.Close())
 }
 
-// noteOwner writes down that this process is the owner now, and that it has not
-// stopped.
+// noteOwner writes that this process is the owner now, and that it has not stopped.
 func (db *DB) noteOwner(c *conn) error {
 	count, err := c.schemaCount()
 	if err != nil {
@@ -135,8 +133,8 @@ func (db *DB) noteOwner(c *conn) error {
 	return nil
 }
 
-// takeOver makes this process the owner in the file too, and gives back what
-// the one before held.
+// takeOver makes this process the owner in the file too, and gives back the claims of the owner
+// before.
 func (db *DB) takeOver(c *conn) (err error) {
 	last, err := db.lastNoted(c)
 	if err == nil && last.at == 0 && db.salvaging != nil {
@@ -151,7 +149,7 @@ func (db *DB) takeOver(c *conn) (err error) {
 		db.clock.begin(last)
 	}
 	db.tellDoubt()
-	// First: two that think they hold the lock must not get one epoch.
+	// First: two processes that both think they hold the lock must not get the same epoch.
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -176,7 +174,7 @@ func (db *DB) takeOver(c *conn) (err error) {
 	db.epoch = epoch + 1
 	ls := db.lanes
 	ls.mu.Lock()
-	ls.token = db.epoch << 32 // a claim of the owner before has another number
+	ls.token = db.epoch << 32 // claims of the owner before have other tokens
 	if clean != stopClean && epoch > 0 {
 		ls.careful = carefulSettles
 	}
@@ -195,7 +193,7 @@ func (db *DB) takeOver(c *conn) (err error) {
 			return err
 		}
 	}
-	if db.attached == nil { // what the caller does with copies is the caller's
+	if db.attached == nil { // copies of the caller's database are the caller's concern
 		if err := db.checkPlace(c, clean == stopClean || epoch == 0); err != nil {
 			return err
 		}
@@ -208,26 +206,25 @@ func (db *DB) takeOver(c *conn) (err error) {
 		return err
 	}
 	db.heard = never
-	db.decided.Store(open) // the first transaction carries it out
+	db.decided.Store(open) // the first transaction carries them out
 	return c.commit()
 }
 
-// checkEpoch fails when another process has become the owner: then the lock
-// did not hold (a copied lock file, a file system without locks), and nothing
-// of ours may be written any more.
+// checkEpoch fails if another process has become the owner. Then the lock did not hold (a copied
+// lock file, a file system without locks), and this process must not write any more.
 func (db *DB) checkEpoch(c *conn) error {
 	epoch, err := c.meta(metaEpoch)
 	if err != nil {
 		return err
 	}
 	if epoch != db.epoch {
-		return fmt.Errorf("%w: epoch %d is not ours, %d", errLostOwnership, epoch, db.epoch)
+		return fmt.Errorf("%w: the file has epoch %d, this process %d", errLostOwnership, epoch, db.epoch)
 	}
 	return nil
 }
 
-// leaveClean notes that nothing was in hand. It also empties the log file,
-// so that what stays on disk is one file.
+// leaveClean notes that nothing was in hand. It also empties the log file, so that one file remains
+// on disk.
 func (db *DB) leaveClean() error {
 	if err := db.writer.acquire(); err != nil {
 		return fmt.Errorf("note a clean stop: %w", err)
@@ -239,7 +236,7 @@ func (db *DB) leaveClean() error {
 	}
 	stop := stopClean
 	if db.Counts().Claimed > 0 {
-		stop = stopUnclean // somebody did not settle: treat it like a crash
+		stop = stopUnclean // a claim was not settled: the next start must treat it like a crash
 	}
 	if err := db.noteStop(c, stop); err != nil {
 		c.rollback()
@@ -256,7 +253,7 @@ func (db *DB) leaveClean() error {
 const (
 	stopUnclean = int64(iota) // or it has not left
 	stopClean                 // nothing was in hand
-	stopInDoubt               // nothing was, but of what was in hand at a death before it is not known what it does: attach_handover.go
+	stopInDoubt               // nothing was in hand, but messages that were in hand at an earlier death are still suspects: attach_handover.go
 )
 
 func (db *DB) noteStop(c *conn, stop int64) error {
@@ -271,9 +268,9 @@ func (db *DB) noteStop(c *conn, stop int64) error {
 	return db.noteClock(c, db.clock.now())
 }
 
-// seed sets the counters from live rows: the settled millions are not read.
+// seed sets the counters from live rows. It does not read the millions of settled ones.
 func (db *DB) seed(c *conn) (err error) {
-	counts := map[string]*lane{} // only their counters
+	counts := map[string]*lane{} // only for their counters
 	for _, q := range []struct {
 		state holdfast.State
 		count query
@@ -304,9 +301,8 @@ func (db *DB) seed(c *conn) (err error) {
 	return err
 }
 
-// seedInbox counts remembered ids in the background: there can be tens of
-// millions. It counts the snapshot of before the first write, and everything
-// later is added by whoever writes it.
+// seedInbox counts the remembered ids in the background: there can be tens of millions. It counts
+// the snapshot from before the first write. Later writes add to the count themselves.
 func (db *DB) seedInbox(ctx context.Context) error {
 	tx, err := db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -334,7 +330,7 @@ func (db *DB) seedInbox(ctx context.Context) error {
 	return nil
 }
 
-// escapePath keeps characters that mean something in a file URI out of it.
+// escapePath escapes the characters of a path that have a meaning in a file URI.
 func escapePath(path string) string {
 	var b strings.Builder
 	for i := range len(path) {

@@ -8,24 +8,22 @@ import (
 	"sync"
 )
 
-// reserveSize is how much of the disk is set aside unless Options say
-// otherwise: as much as the log file holds between two checkpoints, which is
-// what the database file can have to grow by before the log can be used again.
+// reserveSize is the default size of the reserve: as much as the log file holds between two
+// checkpoints. The database file may grow by that much before the log can be used again.
 const reserveSize = 16 << 20
 
-// reserve is a file beside the database that only takes room, so that there is
-// some to give back when the disk is full. It outlives the process: what it
-// holds nobody else can have taken when the next one starts.
+// reserve is a file beside the database that only occupies room, so that some can be given back
+// when the disk is full. It remains when the process ends: nobody else can take its room before the
+// next process starts.
 type reserve struct {
 	path string
-	want int64 // 0: none
+	want int64 // 0: no reserve
 
 	mu   sync.Mutex
 	held int64
 }
 
-// adopt finds what an earlier process has set aside. Zero as the wanted size
-// leaves a larger one as it is.
+// adopt finds what an earlier process has set aside. If want is 0, a larger file stays as it is.
 func (r *reserve) adopt(path string, want int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +48,7 @@ func (r *reserve) adopt(path string, want int64) error {
 	return nil
 }
 
-// missing is how much is not set aside that should be.
+// missing returns how many bytes are still to be set aside.
 func (r *reserve) missing() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +61,7 @@ func (r *reserve) holds() int64 {
 	return r.held
 }
 
-// fill sets aside what is missing, all of it or nothing.
+// fill sets aside all that is missing, or nothing.
 func (r *reserve) fill() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,8 +86,8 @@ func (r *reserve) fill() error {
 	return err
 }
 
-// give gives a part of it back to the disk, and says whether there was any. In
-// parts, because whoever else writes to the disk takes of it, too.
+// give gives a part of the reserve back to the disk, and reports whether there was any. It gives
+// parts, because others who write to the disk take of it, too.
 func (r *reserve) give() (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +96,7 @@ func (r *reserve) give() (bool, error) {
 	}
 	const parts = 4
 	left := r.held - max(r.want/parts, 1)
-	if left < r.want/(2*parts) { // no crumbs
+	if left < r.want/(2*parts) { // too little to be worth it
 		left = 0
 	}
 	if err := r.resize(left); err != nil {
@@ -122,8 +120,8 @@ func (r *reserve) resize(to int64) error {
 	return nil
 }
 
-// probe says whether the disk takes more: an error that SQLite reports as one
-// of input and output can mean a full disk or quota.
+// probe finds out whether the disk takes more. What SQLite reports as an I/O error can mean a full
+// disk or quota.
 func (r *reserve) probe() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +137,7 @@ func (r *reserve) probe() error {
 	return err
 }
 
-// writeZeros is allocate where the system has no call for it.
+// writeZeros is allocate for systems without a call for it.
 func writeZeros(f *os.File, from, bytes int64) error {
 	zeros := make([]byte, 64<<10)
 	for at := from; at < from+bytes; at += int64(len(zeros)) {

@@ -15,16 +15,15 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// room keeps watch over the space on the disk. While there is none, only work
-// that ends messages, or makes room, is done: it mostly overwrites what is
-// there. What would grow is refused without asking the disk, so that it does
-// not eat what the rest needs.
+// room watches the space on the disk. While there is none, only work that ends messages or makes
+// room is done: it mostly overwrites what is there. Work that would grow the file is refused
+// without asking the disk, so that it does not use what the rest needs.
 //
 //	open ── a commit met a full disk ──► shut ── the reserve is whole again, and some room beside it ──► open
 //
-// While shut, work that still meets no room gets it from useReserve. A disk that
-// only this store has filled never has room again, because its file does not
-// shrink: then what was purged inside it counts instead.
+// While shut, work that still finds no room gets it from useReserve. If only this store has filled
+// the disk, the disk never has room again, because the store's file does not shrink. Then the free
+// pages inside the file count instead.
 type room struct {
 	folder  string
 	callers bool // the disk is the caller's: nothing is refused before it was tried
@@ -32,21 +31,21 @@ type room struct {
 	reserve reserve
 
 	shut     atomic.Bool
-	borrowed atomic.Bool   // open, although the disk is full: free pages of the file stand in for the reserve
-	ring     chan struct{} // of one: it has just been shut
-	done     chan struct{} // closed when watch has returned; nil: it was never begun
+	borrowed atomic.Bool   // open although the disk is full: free pages of the file stand in for the reserve
+	ring     chan struct{} // holds one token: the room was just shut
+	done     chan struct{} // closed when watch has returned; nil: it was never started
 	looking  sync.Mutex    // one look at a time
 
-	hopeless time.Time // when there was nothing more to give; the writer's
+	hopeless time.Time // when nothing was left to give; belongs to the writer
 }
 
-// Disk is how a store and its disk get on.
+// Disk is the state of a store's disk.
 type Disk struct {
 	Free    int64 // bytes that may still be written; negative: the system does not say
 	Full    bool  // nothing new is accepted
 	Held    int64 // bytes of the reserve that are set aside
-	Reserve int64 // bytes that should be
-	Log     int64 // bytes of the log file; far over 16 MiB, it cannot be written into the database
+	Reserve int64 // bytes that should be set aside
+	Log     int64 // bytes of the log file; far more than 16 MiB means that it cannot be written into the database
 }
 
 // Disk asks the system how much room is left.
@@ -59,8 +58,8 @@ func (db *DB) Disk() Disk {
 	return d
 }
 
-// prepare finds or makes the reserve, before the database is opened: on a full
-// disk that needs some of it to start at all.
+// prepare finds or makes the reserve before the database is opened: on a full disk, opening needs
+// some of it.
 func (r *room) prepare(path string, o *Options) {
 	r.folder, r.log, r.ring = filepath.Dir(path), o.Logger, make(chan struct{}, 1)
 	if err := r.reserve.adopt(path+".reserve", o.Reserve); err != nil {
@@ -85,14 +84,14 @@ func (r *room) prepare(path string, o *Options) {
 	}
 }
 
-// beside is prepare in the caller's database: the disk is the caller's, who may
-// write to it as long as there is room, and nothing is set aside.
+// beside is prepare for the caller's database. The disk is the caller's, who may write to it while
+// there is room; nothing is set aside.
 func (r *room) beside(path string, o *Options) {
 	r.folder, r.log, r.ring, r.callers = filepath.Dir(path), o.Logger, make(chan struct{}, 1), true
-	r.reserve.path = path + ".reserve" // of a probe
+	r.reserve.path = path + ".reserve" // for a probe
 }
 
-// explain gives an error of opening the store its meaning, and the way out.
+// explain gives an error of opening the store its meaning, and says what helps.
 func (r *room) explain(err error) error {
 	err = translate(err)
 	if errors.Is(err, errIO) && r.spent() {
@@ -104,8 +103,8 @@ func (r *room) explain(err error) error {
 	return err
 }
 
-// forgive is for the end: on a full disk the note that the stop was clean can
-// be missing, and the log file stays. The next start sees to both.
+// forgive drops errors of closing the store on a full disk: the note of a clean stop can be
+// missing, and the log file remains. The next start handles both.
 func (r *room) forgive(err error) error {
 	if err = translate(err); errors.Is(err, holdfast.ErrDiskFull) {
 		r.log.Warn("disk full at the stop: the next start takes it for an unclean one", slog.Any("error", err))
@@ -114,11 +113,11 @@ func (r *room) forgive(err error) error {
 	return err
 }
 
-// margin is how much must be free beside the reserve until the disk no longer
-// counts as full: less, and it would be full again at once.
+// margin is how many bytes must be free beside the reserve until the disk no longer counts as full.
+// With less, it would be full again at once.
 func (r *room) margin() int64 { return max(r.reserve.want/4, 512<<10) }
 
-// free is how many bytes may still be written; negative: nobody knows.
+// free returns how many bytes may still be written; negative: unknown.
 func (r *room) free() int64 {
 	n, err := freeBytes(r.folder)
 	if err != nil {
@@ -127,7 +126,7 @@ func (r *room) free() int64 {
 	return n
 }
 
-// giveUntil gives parts of the reserve back until so much is free.
+// giveUntil gives parts of the reserve back until so many bytes are free.
 func (r *room) giveUntil(free int64) {
 	for r.free() < free {
 		if some, err := r.reserve.give(); err != nil || !some {
@@ -136,7 +135,7 @@ func (r *room) giveUntil(free int64) {
 	}
 }
 
-// close refuses what would grow, from now on.
+// close refuses work that would grow the file, from now on.
 func (r *room) close() {
 	if !r.shut.CompareAndSwap(false, true) {
 		return
@@ -147,7 +146,7 @@ func (r *room) close() {
 	}
 }
 
-// refusal is the error for what would grow, or nil.
+// refusal returns the error for work that would grow the file, or nil.
 func (r *room) refusal() error {
 	if !r.shut.Load() {
 		return nil
@@ -162,8 +161,8 @@ func (r *room) left() string {
 	return "nothing"
 }
 
-// met notes that a commit found no room. A disk that has some all the same,
-// for smaller ones or because a quota is what stopped it, stays open.
+// met notes that a commit found no room. If the disk has some all the same, the room stays open:
+// smaller commits may fit, or a quota is the cause.
 func (r *room) met() {
 	if r.callers {
 		return
@@ -173,8 +172,8 @@ func (r *room) met() {
 	}
 }
 
-// watch looks for room while there is too little. It must not be in a hurry:
-// a disk that says it has room and then has none would be asked for ever.
+// watch looks for room while there is too little. It must not hurry: a disk that claims room and
+// then has none would be asked for ever.
 func (db *DB) watch(ctx context.Context) {
 	r := &db.room
 	defer close(r.done)
@@ -209,8 +208,8 @@ func (db *DB) watch(ctx context.Context) {
 	}
 }
 
-// look makes the reserve whole if there is room for it, and accepts everything
-// again if some is left beside it.
+// look completes the reserve if there is room for it, and accepts everything again if some room is
+// left beside it.
 func (db *DB) look(ctx context.Context) {
 	r := &db.room
 	r.looking.Lock()
@@ -243,7 +242,7 @@ func (db *DB) look(ctx context.Context) {
 	}
 }
 
-// spare is how many bytes of the file have nothing in them.
+// spare returns the size of the file's free pages, in bytes.
 func (c *conn) spare() (int64, error) {
 	pages, err := c.pragma("PRAGMA freelist_count")
 	if err != nil {
@@ -258,7 +257,7 @@ func (c *conn) spare() (int64, error) {
 	return n * each, errors.Join(err, sizeErr)
 }
 
-// returnSpare shuts before free pages are used that stand in for the reserve.
+// returnSpare shuts the room before free pages that stand in for the reserve are used.
 func (w *writer) returnSpare() {
 	r := &w.db.room
 	if !r.borrowed.Load() || r.shut.Load() {
@@ -269,8 +268,8 @@ func (w *writer) returnSpare() {
 	}
 }
 
-// spent says whether an error of input and output came of a full disk, or of
-// a quota that is used up: SQLite tells them apart only where it writes a page.
+// spent reports whether an I/O error came from a full disk or a used-up quota. SQLite reports these
+// as such only where it writes a page.
 func (r *room) spent() bool {
 	if free := r.free(); free >= 0 && free < 64<<10 {
 		return true

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// syncDir makes what was renamed in a folder survive a power cut.
+// syncDir makes new names in a folder survive a power cut.
 func syncDir(folder string) error {
 	d, err := os.Open(folder) //nolint:gosec // a folder that the caller named
 	if err != nil {
@@ -17,8 +17,8 @@ func syncDir(folder string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// giveTo makes a file belong to whom the other one belongs, where root works
-// on the files of a node that runs as somebody else.
+// giveTo gives a file the owner of another file. It matters when root works on the files of a node
+// that runs as another user.
 func giveTo(path string, like os.FileInfo) error {
 	owner, ok := like.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 {

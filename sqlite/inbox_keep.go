@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// arrival is the work of storing incoming messages: those that wait to be
-// fetched, or those that were forwarded and have their response.
+// arrival stores incoming messages: messages that wait to be fetched, or forwarded messages with
+// their responses.
 type arrival struct {
 	list      []incoming
-	responses [][]byte // nil: they wait
+	responses [][]byte // nil: the messages wait to be fetched
 	retention time.Duration
 	results   []holdfast.Result
 	bytes     int
@@ -46,7 +46,7 @@ func (k *arrival) one(tx *writeTx, i int) (holdfast.Result, error) {
 		response = k.responses[i]
 	}
 	if wait && in.m.Attempt.Forgotten(k.retention) {
-		// What has been forwarded already is recorded all the same.
+		// Only for a message that waits: one that was forwarded already is recorded in any case.
 		if v, err := in.look(tx, source, k.retention); err != nil || v.known || v.err != nil {
 			return tx.known(&v), err
 		}
@@ -73,7 +73,7 @@ func (k *arrival) one(tx *writeTx, i int) (holdfast.Result, error) {
 	return holdfast.Result{Receipt: receipt}, err
 }
 
-// known makes a result of a message that is not new.
+// known returns the result for a message that is not new.
 func (tx *writeTx) known(v *inboxEntry) holdfast.Result {
 	if v.err != nil {
 		return holdfast.Result{Err: v.err}
@@ -102,8 +102,8 @@ func (db *DB) Record(ctx context.Context, retention time.Duration, done ...holdf
 	return db.arrive(ctx, k, len(done), func(i int) (holdfast.Message, []byte) { return done[i].Message, done[i].Response })
 }
 
-// arrive checks the messages and stores those that can be: one that cannot
-// has its result and does not stop the others.
+// arrive checks the messages and stores the valid ones. An invalid message gets its result and does
+// not stop the others.
 func (db *DB) arrive(ctx context.Context, k *arrival, n int, get func(i int) (holdfast.Message, []byte)) ([]holdfast.Result, error) {
 	if err := db.ready(); err != nil {
 		return nil, fmt.Errorf("store %d incoming messages: %w", n, err)
@@ -136,8 +136,8 @@ func (db *DB) arrive(ctx context.Context, k *arrival, n int, get func(i int) (ho
 	return results, nil
 }
 
-// recognise answers what is known already on a full disk, so that at least its
-// sender is done with it, and refuses the rest.
+// recognise answers known messages on a full disk, so that at least their senders are done with
+// them, and refuses the rest.
 func (db *DB) recognise(ctx context.Context, retention time.Duration, refusal error, ms ...holdfast.Message) ([]holdfast.Result, error) {
 	known, results, err := db.lookUp(ctx, retention, ms)
 	for i := range results {
@@ -157,8 +157,8 @@ func (db *DB) Known(ctx context.Context, retention time.Duration, ms ...holdfast
 		return known, results, err
 	}
 	for i := range known {
-		// Before the effect: who is asked is about to do what could not be
-		// recorded, and would do it again at each try.
+		// Before the effect: the caller is about to do something that could not be recorded, and
+		// would do it again at each try.
 		if !known[i] {
 			known[i], results[i].Err = true, refusal
 		}
@@ -190,7 +190,7 @@ func (db *DB) lookUp(ctx context.Context, retention time.Duration, ms []holdfast
 			}
 		case err != nil:
 			return nil, nil, fmt.Errorf("look up incoming %s: %w", ms[i].ID, err)
-		case len(hash) > 0 && !bytes.Equal(hash, in.hash): // without one, only the id was salvaged
+		case len(hash) > 0 && !bytes.Equal(hash, in.hash): // without a hash, only the id was salvaged
 			known[i], results[i].Err = true, fmt.Errorf("receive %s from %s: %w", ms[i].ID, ms[i].Source, holdfast.ErrConflict)
 		default:
 			known[i] = true
@@ -200,7 +200,7 @@ func (db *DB) lookUp(ctx context.Context, retention time.Duration, ms []holdfast
 	return known, results, nil
 }
 
-// count counts the duplicates among what was looked up.
+// count counts the duplicates among the results.
 func (db *DB) count(results []holdfast.Result) {
 	for i := range results {
 		if results[i].Receipt.Duplicate {

@@ -46,15 +46,15 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || !damaged {
 		return p, err
 	}
-	// One message is listed as damaged; a name stands for many. Only now: there
-	// may be one connection.
+	// One damaged message is listed as damaged, but damaged names affect many. Check them only now:
+	// there may be one connection.
 	if err := db.checkNames(ctx); err != nil {
 		return holdfast.KeptPage{}, fmt.Errorf("list kept messages: %w", db.noted(err))
 	}
 	return p, nil
 }
 
-// keptMessage makes a message of a row of keptColumns.
+// keptMessage makes a message from a row of keptColumns.
 func (db *DB) keptMessage(v []any) holdfast.KeptMessage {
 	k := holdfast.KeptMessage{
 		Message: holdfast.Message{
@@ -98,7 +98,7 @@ func (db *DB) Sources(ctx context.Context, id holdfast.ID) (list []string, err e
 	return done, rows.Err()
 }
 
-// finishKept is the work of ending a kept message.
+// finishKept ends a kept message.
 type finishKept struct {
 	source   string
 	id       holdfast.ID

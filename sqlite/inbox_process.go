@@ -40,10 +40,10 @@ type inboxEntry struct {
 	kept    bool
 	seq     int64
 	receipt holdfast.Receipt
-	err     error // ErrConflict, ErrTooOld
+	err     error // ErrConflict or ErrTooOld
 }
 
-// look finds the message's id.
+// look looks the message's id up.
 func (in *incoming) look(tx *writeTx, source int64, retention time.Duration) (inboxEntry, error) {
 	var v inboxEntry
 	var hash []byte
@@ -56,7 +56,7 @@ func (in *incoming) look(tx *writeTx, source int64, retention time.Duration) (in
 	switch {
 	case err != nil:
 		return v, err
-	case found && len(hash) > 0 && !bytes.Equal(hash, in.hash): // without one, only the id was salvaged
+	case found && len(hash) > 0 && !bytes.Equal(hash, in.hash): // without a hash, only the id was salvaged
 		v.err = fmt.Errorf("receive %s from %s: %w", in.m.ID, in.m.Source, holdfast.ErrConflict)
 	case !found && in.m.Attempt.Forgotten(retention):
 		v.err = fmt.Errorf("receive %s from %s: first tried %s ago, ids are remembered for %s: %w",
@@ -92,7 +92,7 @@ func (tx *writeTx) source(name string) (int64, error) {
 	return n, nil
 }
 
-// remember inserts the id. A seq of 0 means that it was known after all.
+// remember inserts the id. A seq of 0 means that another row has the id.
 func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []byte, retention time.Duration) (int64, error) {
 	now := tx.tick()
 	var processed driver.Value
@@ -116,9 +116,8 @@ func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []by
 	return seq, tx.note(0, &e)
 }
 
-// Process implements holdfast.InboxStore: the id first, then the handler, then
-// the response, one commit. Duplicates that arrive at once wait for each
-// other, since there is one writer.
+// Process implements holdfast.InboxStore: the id first, then the handler, then the response, in one
+// commit. Duplicates that arrive at the same time wait for each other, since there is one writer.
 func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
 	in, err := newIncoming(m)
 	if err == nil {
@@ -148,15 +147,15 @@ func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Du
 	return receipt, nil
 }
 
-// arrive inserts the id if it is new. Inside a write transaction nobody else
-// can come between the insert and the look.
+// arrive inserts the id if it is new. Inside a write transaction nobody else can write between the
+// insert and the look.
 func (in *incoming) arrive(tx *writeTx, retention time.Duration) (v inboxEntry, seq int64, err error) {
 	source, err := tx.source(in.m.Source)
 	if err != nil {
 		return v, 0, err
 	}
-	// Most are new: the insert finds out. Not so for one that may have been
-	// known and forgotten.
+	// Most messages are new, so the insert finds out. A message that may have been known and
+	// forgotten is looked up first.
 	if !in.m.Attempt.Forgotten(retention) {
 		if seq, err = tx.remember(in, source, false, nil, retention); err != nil || seq != 0 {
 			return v, seq, err
@@ -181,8 +180,8 @@ func (db *DB) observeReceived(m *holdfast.Message, duplicate bool, took time.Dur
 	}
 }
 
-// Inbox returns an inbox that remembers ids in this file: a new one at each
-// call, without handlers. Keep the one that handlers are registered with.
+// Inbox returns an inbox that remembers ids in this file. Each call returns a new one without
+// handlers: keep the one with which handlers are registered.
 func (db *DB) Inbox() *holdfast.Inbox[*Tx] { return &holdfast.Inbox[*Tx]{Store: db} }
 
 func nullBytes(b []byte) driver.Value {

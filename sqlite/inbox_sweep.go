@@ -9,11 +9,10 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// SweepInbox implements holdfast.InboxLog. Messages that wait to be fetched
-// are never swept.
+// SweepInbox implements holdfast.InboxLog. It never deletes messages that wait to be fetched.
 func (db *DB) SweepInbox(ctx context.Context, retention time.Duration) (int, bool, error) {
 	if !db.owns.Load() {
-		return 0, false, nil // the owner's work
+		return 0, false, nil // the owner does it
 	}
 	if db.ready() != nil {
 		return 0, false, nil
@@ -59,7 +58,7 @@ func (db *DB) forgetPage(ctx context.Context, now, receivedBefore int64) (page [
 			return nil, 0, err
 		}
 		if received > receivedBefore {
-			return page, 0, nil // all that follow are younger
+			return page, 0, nil // all rows that follow are younger
 		}
 		read++
 		s.forgotten = seq
@@ -70,7 +69,7 @@ func (db *DB) forgetPage(ctx context.Context, now, receivedBefore int64) (page [
 	return page, read, rows.Err()
 }
 
-// forget is the work of deleting ids whose time is over.
+// forget deletes ids whose retention is over.
 type forget struct {
 	seqs []int64
 	now  int64

@@ -14,7 +14,7 @@ import (
 
 var _ holdfast.Journal = (*DB)(nil)
 
-// followers are those that read the journal in this process.
+// followers are the readers of the journal in this process.
 type followers struct {
 	mu    sync.Mutex
 	rings map[chan struct{}]struct{}
@@ -24,7 +24,7 @@ func newFollowers() *followers {
 	return &followers{rings: map[chan struct{}]struct{}{}}
 }
 
-// listen returns what is rung when there is something to read, until leave is called.
+// listen returns a channel that is rung when there is something to read. Call leave at the end.
 func (f *followers) listen() (ring chan struct{}, leave func()) {
 	ring = make(chan struct{}, 1)
 	f.mu.Lock()
@@ -48,8 +48,7 @@ func (f *followers) wake() {
 	}
 }
 
-// readByAll is the entry up to which every follower has read, of this process and of
-// others.
+// readByAll returns the last entry that every follower, of any process, has read.
 func readByAll(c *conn) (seq int64, err error) {
 	_, err = c.one(lowestCursor, func(v []driver.Value) error {
 		seq = asInt(v[0])
@@ -69,7 +68,7 @@ func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx
 	return nil
 }
 
-// journal is what the loop of a follower needs.
+// journal implements the store of a follower's loop.
 type journal struct{ db *DB }
 
 // Register implements follow.Store.
@@ -91,7 +90,7 @@ func (j journal) Register(ctx context.Context, f holdfast.Follower) error {
 	}))
 }
 
-// Forget implements holdfast.Journal. It may be done on a full disk.
+// Forget implements holdfast.Journal. It works on a full disk too.
 func (db *DB) Forget(ctx context.Context, follower string) error {
 	missing := false
 	err := db.turn(ctx, true, func(_ context.Context, tx *Tx) error {
@@ -166,7 +165,7 @@ func (j journal) Read(ctx context.Context, name string) (p follow.Page[int64], e
 	return p, j.db.noted(err)
 }
 
-// projected is the work of writing a projected page.
+// projected writes the result of a projected page.
 type projected struct {
 	db       *DB
 	name     string

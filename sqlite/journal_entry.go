@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// event is one row of the journal as it is written.
+// event is a row of the journal to be written.
 type event struct {
 	message             int64
 	kind                holdfast.EntryKind
@@ -33,8 +33,8 @@ func (tx *writeTx) event(e *event) error {
 	return err
 }
 
-// note writes an entry that is not of a message's own history, if anything follows
-// the journal. message is the key of the message in the outbox; zero: it is about none.
+// note writes an entry that does not belong to a message's own history, if anything follows the
+// journal. message is the key of a message in the outbox, or 0 if the entry is about none.
 func (tx *writeTx) note(message int64, e *holdfast.Entry) error {
 	if !tx.followed() {
 		return nil
@@ -71,7 +71,7 @@ func (db *DB) Append(ctx context.Context, entries ...holdfast.Entry) error {
 	return nil
 }
 
-// readEvent makes an event of a row of eventColumns.
+// readEvent makes an entry from a row of eventColumns.
 func (db *DB) readEvent(v func(i int) any) holdfast.Entry {
 	n := func(i int) int64 { return asInt(v(i)) }
 	return holdfast.Entry{
@@ -82,10 +82,10 @@ func (db *DB) readEvent(v func(i int) any) holdfast.Entry {
 	}
 }
 
-// detail is one word more about an entry, as JSON.
+// detail encodes one more value of an entry as JSON.
 func detail(name, value string) []byte {
 	b, err := json.Marshal(map[string]string{name: value})
-	if err != nil { // a text always becomes JSON
+	if err != nil { // a text can always be encoded
 		return nil
 	}
 	return b

@@ -16,31 +16,30 @@ var schema embed.FS
 // Keys of hf_meta.
 const (
 	metaSchema = "schema" // number of the last migration
-	// The same number a second time: damage to the one would otherwise look
-	// like a newer release, and lock people out of their file for ever.
+	// The same number again: otherwise damage to the one would look like a newer release, and lock
+	// people out of their file for ever.
 	metaSchemaAgain = "schema_again"
-	metaSchemaHash  = "schema_hash" // of the texts of tables and indexes
-	// SQLite's own count of changes of the schema, when the store was opened
-	// last: damage to a text leaves it as it is, an ALTER does not.
+	metaSchemaHash  = "schema_hash" // of the definitions of tables and indexes
+	// SQLite's own count of schema changes when the store was last opened. An ALTER changes the
+	// count, damage to a definition does not.
 	metaSchemaCount = "schema_count"
 	metaEpoch       = "epoch"       // grows with each owner
-	metaClean       = "clean"       // how the last owner has left: file_owner.go
+	metaClean       = "clean"       // how the last owner has left: see file_owner.go
 	metaClock       = "clock"       // an instant that the store's clock has reached
-	metaWall        = "wall"        // what the wall clock showed then
-	metaWallHigh    = "wall_high"   // the latest that it has shown
-	metaLeaps       = "leaps"       // time that the store's clock counted and nobody saw pass
+	metaWall        = "wall"        // what the wall clock showed at that instant
+	metaWallHigh    = "wall_high"   // the latest time that the wall clock has shown
+	metaLeaps       = "leaps"       // time that the store's clock has counted but nobody has seen pass
 	metaIncarnation = "incarnation" // changes when the file is restored
-	metaNotify      = "notify"      // 1: of parked messages, 2: of expired ones, 3: of both
-	metaBook        = "book"        // version of channels and lists
-	metaExclusive   = "exclusive"   // 1: its owner takes it that nobody else writes messages
+	metaNotify      = "notify"      // callbacks are told of: 1: parked messages, 2: expired ones, 3: both
+	metaBook        = "book"        // version of the channels and lists
+	metaExclusive   = "exclusive"   // 1: the owner assumes that nobody else writes messages
 )
 
-// minSQLite is the first release without the WAL-reset fault that could lose
-// a commit with more than one connection (3.7.0 to 3.51.2).
+// minSQLite is the first release without the WAL-reset fault (3.7.0 to 3.51.2), which could lose a
+// commit with more than one connection.
 const minSQLite = "3.51.3"
 
-// checkVersions refuses an SQLite that is too old and a file of a newer
-// release, before anything is written.
+// checkVersions refuses an old SQLite and a file of a newer release, before anything is written.
 func checkVersions(c *conn) error {
 	v, err := c.pragma("SELECT sqlite_version()")
 	if err != nil {
@@ -71,7 +70,7 @@ func olderVersion(a, b string) bool {
 	return len(as) < len(bs)
 }
 
-// schemaVersion is 0 for a file without tables of ours.
+// schemaVersion returns 0 for a file without tables of this package.
 func schemaVersion(c *conn) (int, error) {
 	has, err := c.pragma("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'")
 	if err != nil || has == "0" {
@@ -104,8 +103,8 @@ func migrations() []string {
 	return names
 }
 
-// migrate brings the schema up to date, each step in a transaction of its own
-// that also notes its number: a step that was cut short has not happened.
+// migrate brings the schema up to date. Each step has its own transaction, which also notes the
+// step's number: a step that was interrupted has not happened.
 func migrate(c *conn) error {
 	have, err := schemaVersion(c)
 	if err != nil {
@@ -141,7 +140,7 @@ func migrateStep(c *conn, text string, number int) (err error) {
 			_ = c.text("ROLLBACK")
 		}
 	}()
-	// Another process may have been faster: several can attach to one file.
+	// Several processes can attach to one file: another one may have been faster.
 	if have, err := schemaVersion(c); err != nil || have >= number {
 		return errors.Join(err, c.text("ROLLBACK"))
 	}

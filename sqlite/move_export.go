@@ -14,11 +14,11 @@ import (
 
 // Keys of hf_meta that a move writes.
 const (
-	metaMoved = "moved" // of a source: where to
-	metaCopy  = "copy"  // of a target: how far
+	metaMoved = "moved" // in a source: where its content has gone
+	metaCopy  = "copy"  // in a target: how far the copy is
 )
 
-// The texts of a move, which reads everything on purpose.
+// The queries of a move, which read whole tables on purpose.
 const (
 	exportMeta   = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
 	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) AND e.kind < 8), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
@@ -45,8 +45,8 @@ const (
 	unmarkMeta = `DELETE FROM hf_meta WHERE key = ?1`
 )
 
-// Source is the file of a node that does not run, to be moved elsewhere. It
-// holds the owner's lock, and changes nothing in the file but by Mark.
+// Source is the file of a node that does not run, to be moved elsewhere. It holds the owner's lock.
+// Only Mark and Unmark change the file.
 type Source struct {
 	contents
 
@@ -56,7 +56,7 @@ type Source struct {
 
 var _ move.Source = (*Source)(nil)
 
-// OpenSource opens the file at path for a move. ErrOwned says that a node has it.
+// OpenSource opens the file at path for a move. ErrOwned means that a node owns it.
 func OpenSource(ctx context.Context, path string) (*Source, error) {
 	s, err := openSource(ctx, path)
 	if err != nil {
@@ -93,7 +93,8 @@ func (s *Source) open(ctx context.Context) error {
 	if err := sameOwner(s.path, s.path+".lock"); err != nil {
 		return err
 	}
-	// What SQLite takes for the end of a damaged log would be left out.
+	// The copy would omit what follows damage in the log, since SQLite takes the damage for the
+	// log's end.
 	if err := checkWhole(s.path, s.owner); err != nil {
 		return err
 	}
@@ -119,14 +120,14 @@ func (s *Source) open(ctx context.Context) error {
 	return nil
 }
 
-// vet refuses tables that this release does not know by heart.
+// vet refuses a file without our tables, or with another schema than this release's.
 func (s *Source) vet(ctx context.Context) error {
 	var tables, have int
 	if err := s.handle.QueryRowContext(ctx, exportSchema).Scan(&tables); err != nil {
 		return err
 	}
 	if tables == 0 {
-		return fmt.Errorf("%w: it has none of our tables", ErrForeign)
+		return fmt.Errorf("%w: it has no tables of Holdfast", ErrForeign)
 	}
 	if err := s.handle.QueryRowContext(ctx, exportMeta, metaSchema).Scan(&have); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (s *Source) vet(ctx context.Context) error {
 	return nil
 }
 
-// checkPlace refuses what a node would refuse: a copy whose original may be in use.
+// checkPlace refuses a copy whose original may be in use, as a node would.
 func (s *Source) checkPlace(ctx context.Context) error {
 	note := map[string]string{}
 	for _, key := range []string{metaPlace, metaIncarnation, metaClean} {
@@ -156,7 +157,7 @@ func (s *Source) checkPlace(ctx context.Context) error {
 	return nil
 }
 
-// Close gives the file up.
+// Close releases the file.
 func (s *Source) Close() error {
 	var err error
 	if s.handle != nil {
@@ -174,7 +175,7 @@ func (s *Source) Mark(ctx context.Context, m move.Moved) error {
 	return s.change(ctx, markMeta, metaMoved, text)
 }
 
-// change writes one row, durably, on a connection of its own.
+// change writes one row durably, on its own connection.
 func (s *Source) change(ctx context.Context, text string, args ...any) (err error) {
 	o := Options{}.withDefaults()
 	db := sql.OpenDB(connector{o.connect, dsn(s.path, "synchronous(2)") + "&_txlock=immediate"})
@@ -187,8 +188,7 @@ func (s *Source) change(ctx context.Context, text string, args ...any) (err erro
 // Unmark implements move.Source.
 func (s *Source) Unmark(ctx context.Context) error { return s.change(ctx, unmarkMeta, metaMoved) }
 
-// checkMoved refuses a file from which everything was moved, and one into
-// which not everything is copied yet.
+// checkMoved refuses a file whose content was moved away, and a file whose copy is unfinished.
 func (db *DB) checkMoved(c *conn) error {
 	if have, err := schemaVersion(c); err != nil || have == 0 || db.opts.copying {
 		return err
@@ -204,7 +204,7 @@ func (db *DB) checkMoved(c *conn) error {
 	return move.Refusal(moved, copied)
 }
 
-// contents reads everything of a file, in pages.
+// contents reads everything in a file, in pages.
 type contents struct {
 	handle *sql.DB
 	now    func() int64

@@ -17,12 +17,12 @@ import (
 
 // exporting is one call of Read.
 type exporting struct {
-	ctx  context.Context //nolint:containedctx // of this one call
+	ctx  context.Context //nolint:containedctx // of this call
 	base int64
 	db   *sql.DB
 }
 
-// far is the distance of an instant, of which NULL is none.
+// far returns the distance of an instant. NULL means an absent instant.
 func (x *exporting) far(at sql.NullInt64) rows.Instant {
 	if !at.Valid {
 		return rows.None
@@ -30,7 +30,7 @@ func (x *exporting) far(at sql.NullInt64) rows.Instant {
 	return rows.Distance(at.Int64, x.base, never)
 }
 
-// page reads rows with numbers until there are enough of them.
+// page reads numbered rows until there are enough of them.
 func (x *exporting) page(w rows.Range, query string, one func(found *sql.Rows) (rows.Row, error)) (list []rows.Row, err error) {
 	after, err := w.Behind()
 	if err != nil {
@@ -78,13 +78,13 @@ func (x *exporting) message(found *sql.Rows) (rows.Row, error) {
 	m.Due, m.Start = rows.None, rows.None
 	m.Broken = !hash.Valid || hash.Int64 != contentOf(m, m.Payload)
 	if m.Bundle != 0 {
-		m.Payload = nil // a row of its own
+		m.Payload = nil // the payload is its own row
 	}
 	switch {
 	case m.Broken && m.State != holdfast.Delivered && m.State != holdfast.Discarded:
 		return m, fmt.Errorf("%w: %s to %s is damaged, it is not what was accepted: start the node, have it parked and discard it (holdfast messages discard %s)",
 			move.ErrContent, m.ID, m.Destination, m.ID)
-	case m.State == holdfast.Claimed: // of a process that died with it in hand
+	case m.State == holdfast.Claimed: // by a process that died with the message in hand
 		m.State, m.Tries = holdfast.Pending, m.Tries+1
 		if m.FirstTry == rows.None {
 			m.FirstTry = 0
@@ -102,7 +102,7 @@ func (x *exporting) message(found *sql.Rows) (rows.Row, error) {
 	return m, nil
 }
 
-// contentOf is what messageHash of a message is.
+// contentOf returns what messageHash returns for a message.
 func contentOf(m *rows.Message, payload []byte) int64 {
 	return messageHash(&holdfast.Message{
 		ID: m.ID, Source: m.Source, Destination: m.Destination, Kind: holdfast.Kind(m.Kind), Endpoint: m.Endpoint,
@@ -134,7 +134,7 @@ func (x *exporting) incoming(found *sql.Rows) (rows.Row, error) {
 	}
 	in.Source, in.Received, in.Processed, in.Expires = source.String, rows.Instant(received-x.base), x.far(processed), x.far(expires)
 	if !answerIntact(in.ID, in.Response, answer) {
-		in.Response = nil // the id is what matters, and a wrong answer is worse than none
+		in.Response = nil // the id matters; a wrong response is worse than no response
 	}
 	if in.Kept && (!hash.Valid || hash.Int64 != keptContentOf(in)) {
 		return in, fmt.Errorf("%w: incoming message %s from %s is damaged; note it as done (holdfast inbox done), or ask its sender", move.ErrContent, in.ID, in.Source)
@@ -142,7 +142,7 @@ func (x *exporting) incoming(found *sql.Rows) (rows.Row, error) {
 	return in, nil
 }
 
-// keptContentOf is what messageHash of a kept message is.
+// keptContentOf returns what messageHash returns for a kept message.
 func keptContentOf(in *rows.Incoming) int64 {
 	return messageHash(&holdfast.Message{
 		ID: in.ID, Source: in.Source, Kind: holdfast.Kind(in.Kind), Endpoint: in.Endpoint, Payload: in.Payload, CorrelationID: in.CorrelationID,

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// Target is a file into which everything of another store is copied.
+// Target is a file into which the content of another store is copied.
 type Target struct {
 	contents
 
@@ -20,8 +20,7 @@ type Target struct {
 
 var _ move.Importer = (*Target)(nil)
 
-// OpenTarget opens or makes the file at path for a move. ErrOwned says that a
-// node has it.
+// OpenTarget opens or makes the file at path for a move. ErrOwned means that a node owns it.
 func OpenTarget(ctx context.Context, path string, o Options) (*Target, error) {
 	have, want, err := SchemaStatus(ctx, path)
 	if err == nil && have != 0 && have != want {
@@ -38,7 +37,7 @@ func OpenTarget(ctx context.Context, path string, o Options) (*Target, error) {
 	return &Target{contents{db.readers, db.clock.now, db.clock.guard}, db}, nil
 }
 
-// Close gives the file up.
+// Close releases the file.
 func (t *Target) Close() error { return t.db.Close() }
 
 // noteProgress writes how far the copy is, in one transaction with work.
@@ -84,7 +83,7 @@ func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) er
 // Counts implements move.Importer, from memory.
 func (t *Target) Counts(ctx context.Context) (holdfast.Counts, error) {
 	select {
-	case <-t.db.background: // the inbox is counted
+	case <-t.db.background: // when the inbox has been counted
 		return t.db.Counts(), t.db.Err()
 	case <-ctx.Done():
 		return holdfast.Counts{}, ctx.Err()

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// importing is one page on its way into the file.
+// importing is one page that is being written into the file.
 type importing struct {
 	tx   *writeTx
 	base int64
@@ -20,12 +20,12 @@ type importing struct {
 
 var errThere = errors.New("it is in the target already")
 
-// at is an instant, or never.
+// at returns the instant at a distance, or never.
 func (im *importing) at(distance rows.Instant) int64 { return distance.From(im.base, never) }
 
 func (im *importing) orNull(distance rows.Instant) driver.Value { return nullInstant(im.at(distance)) }
 
-// row writes one row. What stands in one table is written as it is described.
+// row writes one row. A row of a single table is written as its description says.
 func (im *importing) row(r rows.Row) error {
 	switch r := r.(type) {
 	case *rows.Settings:
@@ -39,7 +39,7 @@ func (im *importing) row(r rows.Row) error {
 	case *rows.Notification:
 		return im.notification(r)
 	case *rows.Lane:
-		if err := im.lane(r); err != nil { // memory has to know its number
+		if err := im.lane(r); err != nil { // memory has to know the lane's number
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (im *importing) message(m *rows.Message) error {
 		return err
 	}
 	created, expires := im.at(m.Created), im.at(m.Expires)
-	due := created // nobody asks for that of a final one
+	due := created // nobody reads the due time of a final message
 	if m.State == holdfast.Pending && m.Waits {
 		due = expires
 	} else if m.State == holdfast.Pending {
@@ -108,7 +108,7 @@ func (im *importing) message(m *rows.Message) error {
 	return nil
 }
 
-// content is the payload of a message, of its bundle where it has one.
+// content returns the payload of a message, or of its bundle if it has one.
 func (im *importing) content(m *rows.Message) ([]byte, error) {
 	if m.Bundle == 0 {
 		return m.Payload, nil

@@ -9,13 +9,13 @@ import (
 
 var _ notify.Store = (*DB)(nil)
 
-// notifies says whether messages of notifications wait in the lane.
+// notifies reports whether the lane has messages of notifications.
 func (l *lane) notifies() bool {
 	_, ok := notify.ChannelOf(l.name)
 	return ok
 }
 
-// copyValues are the columns of a copy of a notification up to created. The text is in its bundle.
+// copyValues returns the columns of a notification's copy up to created. The text is in its bundle.
 func copyValues(n *rows.Notification, created int64) []driver.Value {
 	var message, enqueued driver.Value
 	if n.Copy > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// KPIs implements notify.Store. It reads what is not delivered, and what was
-// delivered within the window.
+// KPIs implements notify.Store. It reads the notifications that are not delivered, and those that
+// were delivered within the window.
 func (db *DB) KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error) {
 	tx, err := db.snapshot(ctx)
 	if err != nil {
@@ -54,14 +54,14 @@ func (db *DB) KPIs(ctx context.Context, stuckAfter, window time.Duration) (all n
 	return all, sites, nil
 }
 
-// notified is where the purge of notifications stands between its calls.
+// notified is the position of the purge of notifications between its calls.
 type notified struct {
-	gone    bool // what was delivered is done, the rest comes
+	gone    bool // the delivered ones are done, the others follow
 	at, seq int64
 }
 
-// PurgeNotifications implements notify.Store, a page at a time from the oldest
-// on. A notification goes with all its copies.
+// PurgeNotifications implements notify.Store, a page at a time from the oldest on. It deletes a
+// notification together with all its copies.
 func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purged int, more bool, err error) {
 	if keep <= 0 || !db.owns.Load() || db.ready() != nil {
 		return 0, false, nil
@@ -119,9 +119,9 @@ func (db *DB) pastNotifications(ctx context.Context, before int64) (list []int64
 	return slices.Compact(list), read, rows.Err()
 }
 
-// purgeNotifications is the work of deleting some of them.
+// purgeNotifications deletes some of them.
 type purgeNotifications struct {
-	list   []int64 // their bundles
+	list   []int64 // the bundles
 	before int64
 	done   int
 }

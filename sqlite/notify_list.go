@@ -20,7 +20,7 @@ func (db *DB) Notification(ctx context.Context, site string, id holdfast.ID) ([]
 	if err != nil {
 		return nil, fmt.Errorf("get notification: %w: %w", holdfast.ErrInvalid, err)
 	}
-	// One snapshot for all that belongs together.
+	// One snapshot for all rows that belong together.
 	tx, err := db.snapshot(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("get notification %s: %w", id, err)
@@ -69,7 +69,7 @@ func (db *DB) copies(ctx context.Context, tx *snapshot, site string, id holdfast
 	if err != nil {
 		return nil, err
 	}
-	var kept []bool // whether the message is
+	var kept []bool // whether the message still exists
 	if err := tx.each(ctx, getNotification, func(rows *sql.Rows) error {
 		r, has, err := db.scanCopy(rows)
 		list, kept = append(list, r), append(kept, has)
@@ -128,7 +128,7 @@ func (w *walked) finish(db *DB) *notify.Record {
 	return &w.r
 }
 
-// scanCopy reads a row of notificationColumns; kept says whether its message is.
+// scanCopy reads a row of notificationColumns. kept reports whether its message still exists.
 func (db *DB) scanCopy(rows *sql.Rows) (r notify.Record, kept bool, err error) {
 	w := walked{}
 	var id, message any
@@ -157,14 +157,14 @@ func (db *DB) scanCopy(rows *sql.Rows) (r notify.Record, kept bool, err error) {
 	if r.LastAttempt.IsZero() && r.Status == notify.Delivered {
 		r.LastAttempt = r.Ended
 	}
-	if due.Valid && db.lanes.shown(r.Seq, w.state) == holdfast.Claimed { // it is made now
+	if due.Valid && db.lanes.shown(r.Seq, w.state) == holdfast.Claimed { // an attempt is running now
 		r.NextAttempt = time.Time{}
 	}
 	return r, kept, nil
 }
 
-// Notifications implements notify.Store. Each page reads a bounded number of
-// rows, whatever it filters: a page may be short, or empty, and have a next one.
+// Notifications implements notify.Store. Each page reads a bounded number of rows, whatever the
+// filter: a page may be short or empty and still have a next page.
 func (db *DB) Notifications(ctx context.Context, q notify.Query) (notify.Page, error) {
 	p, err := db.notifications(ctx, &q)
 	if err != nil {
@@ -208,8 +208,8 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 	}, string(seqs))
 }
 
-// walk goes back through the table for a while, and returns what it found and
-// where the next page begins.
+// walk goes backwards through a bounded part of the table. It returns what it found and where the
+// next page begins.
 func (db *DB) walk(ctx context.Context, tx *snapshot, q *notify.Query, before int64) (found []int64, next string, err error) {
 	limit, shows, from := min(max(cmp.Or(q.Limit, 50), 1), 500), q.Filter(), walkNotifications
 	if q.Waits() {
@@ -228,7 +228,7 @@ func (db *DB) walk(ctx context.Context, tx *snapshot, q *notify.Query, before in
 		}
 		r := w.finish(db)
 		if !q.From.IsZero() && r.Created.Before(q.From) {
-			return found, "", nil // as is all behind it
+			return found, "", nil // all rows that follow are older too
 		}
 		r.Stuck = q.IsStuck(r, now)
 		if n, last = n+1, r.Seq; shows(r) {
@@ -241,8 +241,8 @@ func (db *DB) walk(ctx context.Context, tx *snapshot, q *notify.Query, before in
 	return found, next, rows.Err()
 }
 
-// seqAt is the first seq of what was created at an instant or later. Rows stand
-// in the order in which they were created.
+// seqAt returns the first seq of a row that was created at or after an instant. Rows are in the
+// order of their creation.
 func (db *DB) seqAt(ctx context.Context, tx *snapshot, at time.Time) (int64, error) {
 	low, high := int64(0), int64(never)
 	for low < high {

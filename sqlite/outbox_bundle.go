@@ -86,8 +86,8 @@ func (k *bundles) apply(tx *writeTx) error {
 	return nil
 }
 
-// bundle writes one with its messages and what stands beside them, or finds the one that has its
-// name. ErrConflict, by which nothing has been written, is the caller's alone.
+// bundle writes a bundle with its messages and the rows beside them, or finds the bundle of the
+// same name. ErrConflict means that nothing was written; only this caller gets it.
 func (tx *writeTx) bundle(b *bundled) (holdfast.Receipt, error) {
 	number, err := tx.nextMessage()
 	if err != nil {
@@ -98,7 +98,7 @@ func (tx *writeTx) bundle(b *bundled) (holdfast.Receipt, error) {
 	} else if n == 0 {
 		return tx.knownBundle(b)
 	}
-	if len(b.entries) > 1 { // what is found out too late would leave a part of them
+	if len(b.entries) > 1 { // after the first insert it is too late: some messages would remain
 		for i := range b.entries {
 			if taken, err := tx.conn.one(findSeq, exists, b.entries[i].id); err != nil || taken {
 				return holdfast.Receipt{}, cmp.Or(err, tx.takenID(number, b.entries[i].m.ID))
@@ -111,7 +111,7 @@ func (tx *writeTx) bundle(b *bundled) (holdfast.Receipt, error) {
 		switch receipt, err := tx.insert(e); {
 		case len(b.entries) == 1 && (receipt.Duplicate || errors.Is(err, holdfast.ErrConflict)):
 			return holdfast.Receipt{}, tx.takenID(number, e.m.ID)
-		case receipt.Duplicate || errors.Is(err, holdfast.ErrConflict): // it was not there above
+		case receipt.Duplicate || errors.Is(err, holdfast.ErrConflict): // the check above did not find it
 			return holdfast.Receipt{}, fmt.Errorf("insert message %s: both new and known", e.m.ID)
 		case err != nil:
 			return holdfast.Receipt{}, err
@@ -125,7 +125,7 @@ func (tx *writeTx) bundle(b *bundled) (holdfast.Receipt, error) {
 	return holdfast.Receipt{ID: b.ID, State: holdfast.Pending}, nil
 }
 
-// nextMessage is the number that the next message gets: insertRow.
+// nextMessage returns the number that the next message gets from insertRow.
 func (tx *writeTx) nextMessage() (last int64, err error) {
 	if last = tx.last.message; last == 0 {
 		_, err = tx.conn.one(lastMessage, func(v []driver.Value) error {
@@ -136,7 +136,7 @@ func (tx *writeTx) nextMessage() (last int64, err error) {
 	return 1 + max(last, tx.w.db.taken.Load()), err
 }
 
-// takenID takes a bundle back of which nothing else has been written.
+// takenID removes a bundle of which nothing else has been written.
 func (tx *writeTx) takenID(number int64, id holdfast.ID) error {
 	if _, err := tx.exec(purgeBundle, number); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (tx *writeTx) writeBeside(r rows.Row) error {
 	return tx.put(r)
 }
 
-// knownBundle is the one that has the name. Where its hash was lost with a damaged file, the
+// knownBundle finds the bundle that has the name. If its hash was lost with a damaged file, the
 // name decides.
 func (tx *writeTx) knownBundle(b *bundled) (r holdfast.Receipt, err error) {
 	same := false

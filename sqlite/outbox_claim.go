@@ -12,20 +12,19 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// claimBytes bounds the payloads that one Claim call reads from the table.
+// claimBytes limits the payloads that one Claim call reads from the table.
 const claimBytes = 8 << 20
 
-// Claim implements holdfast.Store. Messages that were just committed come
-// from memory, at once; the table is read where it may hold more, on the
-// writer's connection, so that a row which was settled a moment ago is never
-// handed out again.
+// Claim implements holdfast.Store. Messages that were just committed come from memory, at once. The
+// table is read if it may hold more. The read uses the writer's connection, so that a row that was
+// settled a moment ago is never claimed again.
 func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
 	batch := holdfast.Batch{Next: make(map[string]time.Duration, len(slots))}
 	if err := db.writer.usable(ctx); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
 	if !db.owns.Load() {
-		return batch, nil // the owner hands them out; who takes over is woken
+		return batch, nil // only the owner hands messages out; a new owner's dispatcher is woken
 	}
 	if err := db.Present(); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
@@ -57,7 +56,7 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 		return batch, nil
 	}
 	if len(k.table) > 0 || suspects {
-		// Claims in hand are answered even if the table cannot be read now.
+		// Claims from memory are returned even if the table cannot be read now.
 		if err := k.run(ctx, &batch); err != nil && len(batch.Claims) == 0 {
 			return batch, fmt.Errorf("claim: %w", err)
 		}
@@ -73,22 +72,22 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	return batch, nil
 }
 
-// tableClaim reads due rows of some lanes. After an unclean stop it also
-// writes the claims down, and counts the attempt before it is made.
+// tableClaim reads due rows of some lanes. After an unclean stop it also writes the claims to disk,
+// and so counts each attempt before it is made.
 type tableClaim struct {
 	db      *DB
 	slots   map[string]int
-	table   []*lane // those of the slots that have to be asked
+	table   []*lane // the lanes of slots for which the table must be read
 	wants   []int
 	durable bool
 
 	claims  []holdfast.Claim
 	lanes   []*lane // of the claims
 	expired []int64
-	held    []int64       // over if the clock is right: outbox_held.go
-	broken  []int64       // not what was accepted: check_hash.go
-	cleared []int64       // suspects no longer
-	got     map[*lane]int // suspects that were claimed
+	held    []int64       // expired if the clock is right: see outbox_held.go
+	broken  []int64       // not what was accepted: see check_hash.go
+	cleared []int64       // no longer suspects
+	got     map[*lane]int // number of suspects that were claimed
 	bytes   int
 	bundle  int64  // of the last message that has one
 	payload []byte // of that bundle
@@ -124,10 +123,10 @@ func (k *tableClaim) size() (int, int) { return len(k.table), 0 }
 
 func (k *tableClaim) read(c *conn) error {
 	if !k.db.owns.Load() {
-		return nil // not any more
+		return nil // no longer the owner
 	}
 	for i, l := range k.table {
-		if l.id == 0 { // never had a message
+		if l.id == 0 { // the lane has had no message yet
 			found, err := c.one(findLane, func(v []driver.Value) error {
 				l.id, l.order = asInt(v[0]), asInt(v[1])
 				return nil
@@ -158,7 +157,7 @@ func (k *tableClaim) readLane(c *conn, l *lane, want int) error {
 		due, seq, turn := l.cursorDue, l.cursorSeq, l.rewinds
 		page, rows := want, 0
 		if due == math.MinInt64 {
-			page += min(l.leased, 1024) // after a rewind leased rows come first
+			page += min(l.leased, 1024) // after a rewind, leased rows come first
 		}
 		ls.mu.Unlock()
 		full := false
@@ -181,8 +180,8 @@ func (k *tableClaim) readLane(c *conn, l *lane, want int) error {
 	return nil
 }
 
-// take claims one row unless it is leased already or its time is over. It
-// stops the page if somebody has sent the lane back meanwhile.
+// take claims one row, unless it is leased already or its time is over. It stops the page if the
+// lane was rewound meanwhile.
 func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn uint64, want *int) error {
 	claim, due, err := k.db.readClaim(c, l, v)
 	if err != nil {
@@ -213,7 +212,7 @@ func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn ui
 		k.held = append(k.held, claim.Seq)
 		return nil
 	case asInt(v[11]) == 1:
-		return nil // blocked by its key, and only due because it would expire
+		return nil // blocked by its key, and due only for its expiry
 	}
 	*want--
 	k.bytes += len(claim.Message.Payload)
@@ -224,7 +223,7 @@ func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn ui
 	return nil
 }
 
-// once gives messages of one bundle, which follow each other, one payload.
+// once gives the consecutive messages of one bundle the same payload.
 func (k *tableClaim) once(m *holdfast.Message, bundle int64) {
 	if bundle != k.bundle {
 		k.bundle, k.payload = bundle, m.Payload
@@ -232,8 +231,8 @@ func (k *tableClaim) once(m *holdfast.Message, bundle int64) {
 	m.Payload = k.payload
 }
 
-// reachedEnd notes that memory knows all due rows of the lane up to now,
-// unless somebody has sent the lane back meanwhile.
+// reachedEnd notes that memory knows all rows of the lane that are due by now, unless the lane was
+// rewound meanwhile.
 func (k *tableClaim) reachedEnd(c *conn, l *lane, now int64, turn uint64) (bool, error) {
 	next := int64(never)
 	if _, err := c.one(nextDue, func(v []driver.Value) error {
@@ -250,17 +249,17 @@ func (k *tableClaim) reachedEnd(c *conn, l *lane, now int64, turn uint64) (bool,
 	}
 	ls.dropAhead(l)
 	if next >= heldDue {
-		next = never // until they are let go
+		next = never // until they are released
 	}
 	l.caughtUp, l.nextDue = true, next
 	l.cursorDue, l.cursorSeq = max(l.cursorDue, now), math.MaxInt64
 	return true, nil
 }
 
-// instant is the latest that any committed row can have been made due at.
+// instant returns the latest instant at which a committed row can be due.
 func (w *writer) instant() int64 { return max(w.db.clock.now(), w.tx.now) }
 
-// readClaim makes a claim of a row of claimColumns.
+// readClaim makes a claim from a row of claimColumns.
 func (db *DB) readClaim(c *conn, l *lane, v []driver.Value) (holdfast.Claim, int64, error) {
 	names, err := db.routeNames(c, asInt(v[2]))
 	if err != nil {

@@ -12,16 +12,15 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// decision is what a person does about one message. The state it starts from
-// is part of each update, so that it never overwrites a pass, and no pass
-// overwrites it.
+// decision is an operator's decision about one message. Each update names the state that it starts
+// from, so that a decision never overwrites a pass, and a pass never overwrites a decision.
 type decision struct {
 	db    *DB
 	id    holdfast.ID
 	verb  holdfast.Verb
 	force bool
-	ttl   time.Duration // of a requeue
-	in    time.Duration // of a reschedule
+	ttl   time.Duration // for a requeue
+	in    time.Duration // for a reschedule
 	actor string
 	fault error
 }
@@ -55,8 +54,7 @@ func (db *DB) decide(ctx context.Context, k *decision) (holdfast.Record, error) 
 	if k.fault != nil {
 		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, k.fault)
 	}
-	// It has been done, whoever still waits for it, and also if it cannot be
-	// shown.
+	// The decision is made, even if its caller no longer waits or the row cannot be read.
 	r, err := db.Get(context.WithoutCancel(ctx), id)
 	if err != nil {
 		db.log.ErrorContext(ctx, "decision made, record not read", slog.String("message_id", string(id)), slog.Any("error", err))
@@ -65,17 +63,17 @@ func (db *DB) decide(ctx context.Context, k *decision) (holdfast.Record, error) 
 	return r, nil
 }
 
-// operated is the row that a person decides about.
+// operated is the row that an operator decides about.
 type operated struct {
 	seq          int64
 	state        holdfast.State // in the table
-	shown        holdfast.State // to people: a lease is a claim
+	shown        holdfast.State // as people see it: a leased message is claimed
 	cycle, tries int
 	okey         string
 	lane         *lane
 	ttl          time.Duration
 	expires      int64
-	lasts        int64 // up to expires
+	lasts        int64 // from the begin of its time to expires
 	blocked      bool
 	givenUp      bool
 }
@@ -138,7 +136,7 @@ func (tx *writeTx) requeue(k *decision, row *operated) error {
 		expires = after(due, ttl)
 	}
 	keyed := row.okey != ""
-	if keyed { // it is let go as one that waits for its key
+	if keyed { // it is released as a message that waits for its key
 		due = expires
 		if _, err := tx.exec(clearStart, row.seq); err != nil {
 			return err
@@ -159,7 +157,8 @@ func (tx *writeTx) requeue(k *decision, row *operated) error {
 }
 
 func (tx *writeTx) discard(k *decision, row *operated) error {
-	// Whoever may have it in hand ends it: a process beside the owner cannot know.
+	// If another process may have it in hand, that process ends it: one beside the owner cannot
+	// know.
 	if !row.shown.Final() && !tx.takesBack(row.lane, row.seq) {
 		if _, err := tx.exec(markGivenUp, row.seq, int64(row.state)); err != nil {
 			return err
@@ -217,14 +216,12 @@ func (tx *writeTx) reschedule(k *decision, row *operated) error {
 	})
 }
 
-// isHeld says whether a message that nobody has in hand would have expired if the
-// clock were believed.
+// isHeld reports whether the message is pending and would have expired if the clock were believed.
 func (tx *writeTx) isHeld(row *operated, now int64) bool {
 	return row.shown == holdfast.Pending && tx.w.db.clock.judge(now, row.expires, row.lasts) == belief.Held
 }
 
-// holds says whether a message is in somebody's hands, as far as this process
-// knows.
+// holds reports whether a dispatcher has the message in hand, as far as this process knows.
 func (tx *writeTx) holds(seq int64) bool {
 	if _, over := tx.ended[seq]; over {
 		return false
@@ -236,8 +233,8 @@ func (tx *writeTx) holds(seq int64) bool {
 	return leased
 }
 
-// takesBack makes sure that nobody has a pending message in hand, nor gets it
-// from memory. Only the owner can.
+// takesBack makes sure that nobody has a pending message in hand or gets it from memory. Only the
+// owner can do so.
 func (tx *writeTx) takesBack(l *lane, seq int64) bool {
 	if !tx.w.db.owns.Load() {
 		return false
@@ -248,7 +245,7 @@ func (tx *writeTx) takesBack(l *lane, seq int64) bool {
 	return tx.w.db.lanes.untake(l, seq)
 }
 
-// endGivenUp discards what was given up while it was in hand, if it was.
+// endGivenUp discards a message that was given up while it was in hand, and reports whether it was.
 func (tx *writeTx) endGivenUp(seq int64) (ended bool, err error) {
 	row := operated{seq: seq}
 	destination, actor := "", ""
@@ -266,7 +263,7 @@ func (tx *writeTx) endGivenUp(seq int64) (ended bool, err error) {
 	return true, tx.giveUp(&row, actor)
 }
 
-// carryOut sees to decisions that wait for the owner: any transaction begins with them.
+// carryOut carries out decisions that wait for the owner. Every transaction begins with them.
 func (db *DB) carryOut(ctx context.Context) error {
 	if !db.decided.Load() || !db.owns.Load() {
 		return nil
@@ -274,15 +271,15 @@ func (db *DB) carryOut(ctx context.Context) error {
 	return db.writer.do(ctx, workFunc(func(*writeTx) error { return nil }))
 }
 
-// carryOutAtStart leaves to the next transaction what it cannot do.
+// carryOutAtStart leaves decisions that it cannot carry out to the next transaction.
 func (db *DB) carryOutAtStart(ctx context.Context) {
 	if err := db.carryOut(context.WithoutCancel(ctx)); err != nil {
-		db.log.ErrorContext(ctx, "what was discarded before waits for the next write", slog.Any("error", err))
+		db.log.ErrorContext(ctx, "earlier discards are not carried out yet: the next write does it", slog.Any("error", err))
 	}
 }
 
-// carryOut is the owner's part of decisions that others have made beside it, or
-// that were open when the owner before it died.
+// carryOut does the owner's part of decisions that other processes have made, or that were open
+// when the owner before died.
 func (tx *writeTx) carryOut() error {
 	db := tx.w.db
 	type marked struct {
@@ -302,7 +299,7 @@ func (tx *writeTx) carryOut() error {
 			return err
 		}
 		if !tx.takesBack(l, m.seq) {
-			continue // its settlement does it
+			continue // its settlement ends it
 		}
 		if _, err := tx.endGivenUp(m.seq); err != nil {
 			return err

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// entry is a message with its column values, made on the caller's goroutine
-// so that the writer has less to do.
+// entry is a message with its column values. The caller's goroutine makes it, so that the writer
+// has less to do.
 type entry struct {
 	m       holdfast.Message
 	id      driver.Value
@@ -24,7 +24,7 @@ type entry struct {
 	headers driver.Value
 	retry   driver.Value
 	hash    int64
-	bundle  int64 // which has the payload; zero: none
+	bundle  int64 // the bundle that has the payload; 0: none
 }
 
 // enqueue is the work of one Enqueue call: all of its messages or none.
@@ -57,7 +57,7 @@ func (db *DB) newEnqueue(ms []holdfast.Message) (*enqueue, error) {
 	return k, nil
 }
 
-// encode makes the column values of a message that is in normal form.
+// encode makes the column values of a message in normal form.
 func (e *entry) encode() error {
 	e.m.Attempt = holdfast.Attempt{Cycle: 1}
 	e.id = idValue(e.m.ID)
@@ -82,10 +82,9 @@ func (e *entry) encode() error {
 	return nil
 }
 
-// Enqueue implements holdfast.Enqueuer: it returns when the messages are on
-// disk. Calls share commits. ErrDiskFull, ErrConflict, ErrInvalid and
-// ErrNested are told apart by errors.Is; a cancelled ctx takes back what had
-// not been begun.
+// Enqueue implements holdfast.Enqueuer. It returns when the messages are on disk. Calls share
+// commits. Its errors wrap ErrDiskFull, ErrConflict, ErrInvalid or ErrNested. If ctx is cancelled
+// before the work has begun, nothing is enqueued.
 func (db *DB) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
 	if len(ms) == 0 {
 		return nil, nil
@@ -104,7 +103,7 @@ func (db *DB) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.R
 	return k.receipts, nil
 }
 
-// tell logs what is new, once it is on disk (OI-18).
+// tell logs the new messages, once they are on disk (OI-18).
 func (k *enqueue) tell(ctx context.Context, log *slog.Logger) {
 	if !log.Enabled(ctx, slog.LevelInfo) {
 		return
@@ -122,8 +121,8 @@ func (k *enqueue) size() (int, int) { return len(k.entries), k.bytes }
 func (k *enqueue) apply(tx *writeTx) error {
 	k.receipts, k.conflict = make([]holdfast.Receipt, 0, len(k.entries)), nil
 	if len(k.entries) > 1 {
-		// All or none without a savepoint (which costs a quarter of the
-		// speed): look for conflicts before the first insert.
+		// All or nothing without a savepoint, which would cost a quarter of the speed: look for
+		// conflicts before the first insert.
 		if err := k.check(tx); err != nil || k.conflict != nil {
 			return err
 		}
@@ -165,15 +164,15 @@ func (k *enqueue) check(tx *writeTx) error {
 	return nil
 }
 
-// same says whether a message that has the entry's id is the same message:
-// headers and time limits do not count, and the source only where the caller
-// named it, because the store's own name may change between two tries.
+// same reports whether a message with the entry's id is the same message. Headers and time limits
+// do not count. The source counts only if the caller named it, because the store's own name may
+// change between two tries.
 func (e *entry) same(m *holdfast.Message) bool {
 	return m.Kind == e.m.Kind && m.Destination == e.m.Destination && m.Endpoint == e.m.Endpoint &&
 		bytes.Equal(m.Payload, e.m.Payload) && (!e.sourced || m.Source == e.m.Source)
 }
 
-// insert writes one message, or finds the one that has its id.
+// insert writes one message, or finds the message that has its id.
 func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	m := &e.m
 	r, err := tx.route(m)
@@ -223,7 +222,7 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	if p.due == p.now {
 		c := holdfast.Claim{Message: *m, Seq: seq, Expires: -1}
 		if m.TTL > 0 {
-			c.Expires = time.Duration(p.expires) // an instant until it is leased
+			c.Expires = time.Duration(p.expires) // an instant, until the claim is leased
 		}
 		f.claim = &c
 	}
@@ -231,8 +230,8 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	return holdfast.Receipt{ID: m.ID, State: holdfast.Pending}, nil
 }
 
-// insertRow gives the next number, and none that a notification has: after a
-// salvage or a copy its message may be gone, and have been the last.
+// insertRow uses the next number that no message and no notification has. After a salvage or a
+// copy, the message of the last notification may be missing.
 func (tx *writeTx) insertRow(args ...driver.Value) (int64, error) {
 	taken := tx.w.db.taken.Load()
 	if taken == 0 {
@@ -245,9 +244,9 @@ func (tx *writeTx) insertRow(args ...driver.Value) (int64, error) {
 	return seq, err
 }
 
-// place is where a new message stands in its lane.
+// place is the position of a new message in its lane.
 type place struct {
-	now, start   int64 // earliest first try
+	now, start   int64 // start: earliest first try
 	due, expires int64
 	blocked      bool
 }
@@ -268,8 +267,7 @@ func (tx *writeTx) place(m *holdfast.Message, l *lane) (p place, err error) {
 	return p, err
 }
 
-// lookup finds the message that has the entry's id; other content is
-// ErrConflict.
+// lookup finds the message that has the entry's id. Other content is ErrConflict.
 func (tx *writeTx) lookup(e *entry) (r holdfast.Receipt, found bool, err error) {
 	var seq, lane int64
 	var state holdfast.State
@@ -293,14 +291,14 @@ func (tx *writeTx) lookup(e *entry) (r holdfast.Receipt, found bool, err error) 
 	}, seq); err != nil {
 		return r, true, err
 	}
-	// Of a message whose content was lost with a damaged file, the id decides.
+	// If the content of a message was lost with a damaged file, the id decides.
 	if !lost && (l.id != lane || !e.same(&m)) {
 		return r, true, fmt.Errorf("enqueue %s: %w", e.m.ID, holdfast.ErrConflict)
 	}
 	return holdfast.Receipt{ID: e.m.ID, State: tx.w.db.lanes.shown(seq, state), Duplicate: true}, true, nil
 }
 
-// shown is the state that people see: a lease in memory is a claim.
+// shown returns the state that people see: a message that is leased in memory is claimed.
 func (ls *lanes) shown(seq int64, state holdfast.State) holdfast.State {
 	if state != holdfast.Pending {
 		return state
@@ -313,8 +311,7 @@ func (ls *lanes) shown(seq int64, state holdfast.State) holdfast.State {
 	return state
 }
 
-// idValue is how an id is stored: a UUID as its 16 bytes, which no text
-// equals.
+// idValue returns an id as it is stored: a UUID as its 16 bytes, which no text equals.
 func idValue(id holdfast.ID) driver.Value {
 	if u, ok := id.UUID(); ok {
 		return u[:]

@@ -12,33 +12,33 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// sweepPage is how many rows one call looks at, sweepWrite how many it
-// changes in one work, so that writers wait a few milliseconds at most.
+// sweepPage is how many rows one call looks at. sweepWrite is how many it changes in one
+// transaction, so that writers wait a few milliseconds at most.
 const (
 	sweepPage  = 5000
 	sweepWrite = 500
 )
 
-// sweeps holds where the sweeps stand between their calls.
+// sweeps holds the positions of the sweeps between their calls.
 type sweeps struct {
 	mu             sync.Mutex
 	scanning       bool
-	lane, due, seq int64 // the last row looked at
-	aside          bool  // pending rows are done, parked ones come
-	earliest       int64 // expiry seen in this scan
-	held           int64 // seen in this scan
+	lane, due, seq int64 // the last row that was looked at
+	aside          bool  // pending rows are done, parked ones follow
+	earliest       int64 // earliest expiry that this scan has seen
+	held           int64 // number of held messages that this scan has seen
 	asked          asked
-	purged         int64 // every message up to here has been looked at in this purge
+	purged         int64 // this purge has looked at every message up to this one
 	forgotten      int64 // the same for the inbox
 	notified       notified
 }
 
-// Expire implements holdfast.Sweepable. Rows that claims find in time expire
-// there; this finds the rest: those of lanes that are down, and parked ones.
-// It looks at the table only when something can have expired.
+// Expire implements holdfast.Sweepable. A claim expires the rows that it meets in time. Expire
+// finds the others: those in lanes that are down, and parked ones. It reads the table only if
+// something can have expired.
 func (db *DB) Expire(ctx context.Context) (int, bool, error) {
 	if !db.owns.Load() {
-		return 0, false, nil // the owner's work
+		return 0, false, nil // the owner does it
 	}
 	s := &db.sweeps
 	s.mu.Lock()
@@ -74,8 +74,8 @@ func (db *DB) Expire(ctx context.Context) (int, bool, error) {
 	return n, false, nil
 }
 
-// mayHaveExpired says whether a waiting row's time may be over. Then the
-// bound is reset: rows that are enqueued during the scan lower it again.
+// mayHaveExpired reports whether the time of a waiting row may be over. If so, it resets the bound:
+// rows that are enqueued during the scan lower it again.
 func (ls *lanes) mayHaveExpired(now int64) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -92,7 +92,7 @@ func (ls *lanes) expiresFrom(at int64) {
 	ls.nextExpiry = min(ls.nextExpiry, at)
 }
 
-// expiryPage reads the next rows that could expire.
+// expiryPage reads the next rows that may have expired.
 func (db *DB) expiryPage(ctx context.Context, now int64) (expired []int64, read int, err error) {
 	s := &db.sweeps
 	q, args := expirable, []any{s.lane, s.due, s.seq, sweepPage, now}
@@ -116,7 +116,7 @@ func (db *DB) expiryPage(ctx context.Context, now int64) (expired []int64, read 
 		switch db.clock.judge(now, expires.Int64, lasts.Int64) {
 		case belief.Over:
 			expired = append(expired, s.seq)
-			// One that is being delivered now is left; look again soon.
+			// A row that is being delivered now is left alone, so look again soon.
 			s.earliest = min(s.earliest, now)
 			continue
 		case belief.Held:
@@ -128,7 +128,7 @@ func (db *DB) expiryPage(ctx context.Context, now int64) (expired []int64, read 
 	return expired, read, rows.Err()
 }
 
-// expireRows ends rows whose time is over, and tells how many it ended.
+// expireRows ends rows whose time is over, and returns how many it ended.
 func (db *DB) expireRows(ctx context.Context, seqs []int64) (int, error) {
 	total := 0
 	for len(seqs) > 0 {
@@ -143,7 +143,7 @@ func (db *DB) expireRows(ctx context.Context, seqs []int64) (int, error) {
 	return total, nil
 }
 
-// expire is the work of ending some rows.
+// expire ends some rows.
 type expire struct {
 	db   *DB
 	seqs []int64
@@ -155,7 +155,7 @@ func (k *expire) size() (int, int) { return len(k.seqs), 0 }
 func (k *expire) apply(tx *writeTx) error {
 	k.done = 0
 	if !k.db.owns.Load() {
-		return nil // not any more: another may have them in hand
+		return nil // no longer the owner: another process may have them in hand
 	}
 	for _, seq := range k.seqs {
 		won, err := k.one(tx, seq)
@@ -183,7 +183,7 @@ func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 		lasts = asInt(v[6])
 		return nil
 	}, seq)
-	// One that is claimed on disk is being delivered: delivered beats TTL.
+	// A message that is claimed on disk is being delivered. A delivery beats the TTL.
 	if err != nil || !found || k.db.clock.judge(tx.now, expires, lasts) != belief.Over || state == holdfast.Claimed || !state.CanBecome(holdfast.Expired) {
 		return false, err
 	}
@@ -208,8 +208,8 @@ func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 	return true, tx.placeKey(l, okey)
 }
 
-// untake makes sure that nobody can take the row from memory any more; it
-// fails when somebody has.
+// untake makes sure that nobody can get the row from memory any more. It returns false if a
+// dispatcher has it already.
 func (ls *lanes) untake(l *lane, seq int64) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// A message whose time is over if the clock is right, and is not by the time
-// that was seen to pass, is held: it is neither delivered nor ended until the
-// doubt is. One that a claim meets is put where claims do not look: from heldDue
-// on in the order of what is due, below never.
+// A message is held if its time is over by the clock, but not by the time that was seen to pass. It
+// is neither delivered nor ended until the doubt ends. When a claim meets such a message, the
+// message gets a due time that claims ignore: from heldDue on, in the order of the due times, and
+// below never.
 const heldDue = int64(1) << 62
 
-// judgeClaim says whether a message may be handed out, whose Expires is as it was
-// set, and makes that what it is by the time that was seen to pass. One that was
-// tried is held also while its receiver may have forgotten it, or not.
+// judgeClaim decides whether a message may be handed out. It takes the claim's Expires as the row
+// has it, and corrects it by the time that was seen to pass. It also holds a message that was tried
+// before if its receiver may have forgotten it by the clock, but not by the time seen to pass.
 func (c *clock) judgeClaim(claim *holdfast.Claim, lasts, now int64) belief.Verdict {
 	verdict := belief.Lives
 	if end := int64(claim.Expires); end >= 0 {
@@ -38,7 +38,7 @@ func (c *clock) judgeClaim(claim *holdfast.Claim, lasts, now int64) belief.Verdi
 	return verdict
 }
 
-// heldUntil is until when a message is held at the latest; 0: it is not.
+// heldUntil returns the latest time until which a message is held; 0: it is not held.
 func (c *clock) heldUntil(expires sql.NullInt64, lasts int64) int64 {
 	now := c.now()
 	if !expires.Valid || c.judge(now, expires.Int64, lasts) != belief.Held {
@@ -48,7 +48,7 @@ func (c *clock) heldUntil(expires sql.NullInt64, lasts int64) int64 {
 	return min(now+left, c.guard.End(expires.Int64, lasts))
 }
 
-// holdRows puts messages where claims do not look.
+// holdRows gives messages a due time that claims ignore.
 func (db *DB) holdRows(ctx context.Context, seqs []int64) error {
 	db.sweeps.asked.some.Store(true)
 	for len(seqs) > 0 {
@@ -69,19 +69,18 @@ func (db *DB) holdRows(ctx context.Context, seqs []int64) error {
 	return nil
 }
 
-// asked is how the upkeep stands to the clock.
+// asked is the state of the upkeep with regard to the clock.
 type asked struct {
-	some    atomic.Bool // messages may be held where claims do not look
-	news    uint64      // of the guard, that are written down
-	judged  uint64      // its verdicts, and one for the start, that have been acted on
-	letting bool        // what is held is let go, to be judged again
-	saved   int64       // when the clock was written without a need
-	doubted bool        // people were told
+	some    atomic.Bool // some messages may have a due time that claims ignore
+	news    uint64      // number of the guard's last news that was written
+	judged  uint64      // number of the guard's verdicts, plus one for the start, that were acted on
+	letting bool        // held messages are being released, to be judged again
+	saved   int64       // when the clock was last written for its own sake
+	doubted bool        // people were told of the doubt
 }
 
-// askClock asks whether anything may end now. What the belief in the clock
-// decides is acted on here: what is held is let go a page at a time, and every
-// expiry is looked at again.
+// askClock finds out whether anything may end now. It acts on the guard's verdicts: it releases
+// held messages a page at a time, and has every expiry looked at again.
 func (db *DB) askClock(ctx context.Context) (may, more bool, err error) {
 	a := &db.sweeps.asked
 	sane, _ := db.clock.look()
@@ -98,7 +97,7 @@ func (db *DB) askClock(ctx context.Context) (may, more bool, err error) {
 		db.lanes.expiresFrom(0)
 	}
 	if !sane {
-		db.log.WarnContext(ctx, "nothing ends: the clock shows a time that cannot be", slog.Time("before", db.clock.sane))
+		db.log.WarnContext(ctx, "nothing expires and nothing is deleted: the clock shows an impossible time", slog.Time("before", db.clock.sane))
 		return false, false, nil
 	}
 	if a.letting && a.some.Swap(false) {
@@ -111,11 +110,11 @@ func (db *DB) askClock(ctx context.Context) (may, more bool, err error) {
 	return true, false, nil
 }
 
-// idleSave is how often the clock is written while nothing else is: what was
-// seen to pass since then would be doubted after a crash.
+// idleSave is how often the clock is written while nothing else is. After a crash, the store doubts
+// the time that has passed since then.
 const idleSave = 15 * time.Minute
 
-// letGo makes a page of what is held due, so that claims judge it again.
+// letGo makes a page of held messages due, so that claims judge them again.
 func (db *DB) letGo(ctx context.Context) (more bool, err error) {
 	err = db.writer.do(ctx, workFunc(func(tx *writeTx) error {
 		more = false
@@ -160,7 +159,7 @@ func (db *DB) letGo(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// tellDoubt logs that the clock is doubted, once, and that it is no more.
+// tellDoubt logs once when the clock is doubted, and once when it no longer is.
 func (db *DB) tellDoubt() {
 	doubt, left := db.clock.guard.Doubt(db.clock.now())
 	a := &db.sweeps.asked

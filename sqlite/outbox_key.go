@@ -6,23 +6,22 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// An ordering key has at most one head: the message that may be tried. Every
-// other unfinished message of the key is marked as blocked, and due at its
-// expiry or never, so that claims do not find it, however many there are.
-// Whatever takes the head away, or puts a message back among those that wait,
-// calls placeKey, in the same transaction.
+// An ordering key has at most one head: the message that may be tried. Every other unfinished
+// message of the key is blocked: it is due at its expiry or never, so that claims do not find it,
+// however many there are. Code that removes the head, or makes a message wait again, calls placeKey
+// in the same transaction.
 
-// Whether a parked message stops its key, as hf_lane.strict has it.
+// Values of hf_lane.strict: whether a parked message stops its key.
 const (
 	orderLoose   int64 = 0
 	orderStrict  int64 = 1
-	orderFreeing int64 = 2 // loose, but what strict order has stopped is still being freed
+	orderFreeing int64 = 2 // loose, but keys that strict order has stopped are still being freed
 )
 
 func exists([]driver.Value) error { return nil }
 
-// keyIsBlocked says whether the message seq of a key must wait: the key has a
-// head, or, in a strict lane, a message before it is parked.
+// keyIsBlocked reports whether the message seq of a key must wait: the key has a head, or, in a
+// strict lane, an earlier message is parked.
 func (tx *writeTx) keyIsBlocked(l *lane, key string, seq int64) (bool, error) {
 	blocked, err := tx.conn.one(keyHead, exists, l.id, key)
 	if err != nil || blocked || l.order != orderStrict {
@@ -31,9 +30,9 @@ func (tx *writeTx) keyIsBlocked(l *lane, key string, seq int64) (bool, error) {
 	return tx.conn.one(keyHeld, exists, l.id, key, seq)
 }
 
-// placeKey makes the first message of a key that waits its head: where there is
-// none, and in the place of one that was accepted later and that nobody has in
-// hand. In a strict lane a parked message before it keeps it waiting.
+// placeKey makes the first waiting message of a key its head, if the key has no head. It also
+// replaces a head that was accepted later and that nobody has in hand. In a strict lane, an earlier
+// parked message keeps the key waiting.
 func (tx *writeTx) placeKey(l *lane, key string) error {
 	if key == "" {
 		return nil
@@ -66,9 +65,9 @@ func (tx *writeTx) placeKey(l *lane, key string) error {
 	return nil
 }
 
-// freeHead says whether the message next may be the head of its key. A later
-// one that is, and is in nobody's hands, waits behind it: for its key, and then
-// for what it has waited for until now.
+// freeHead reports whether the message next may be the head of its key. A later message that is the
+// head, and that nobody has in hand, steps back: it waits for its key, and then for what it has
+// waited for until now.
 func (tx *writeTx) freeHead(l *lane, key string, next int64) (bool, error) {
 	var seq, due int64
 	var state holdfast.State

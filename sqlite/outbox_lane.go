@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Bounds of what a lane holds in memory between a commit and a claim.
+// Limits of what a lane holds in memory between a commit and a claim.
 const (
 	freshRows  = 4096
 	freshBytes = 8 << 20
 	freshTotal = 64 << 20 // in all lanes together
 )
 
-// lanes is what memory knows of the outbox. It is a copy of what is
-// committed; the writer changes it after each commit.
+// lanes is what memory knows of the outbox. It is a copy of committed rows; the writer changes it
+// after each commit.
 type lanes struct {
 	db *DB
 
@@ -24,45 +24,44 @@ type lanes struct {
 	byName  map[string]*lane
 	leases  map[int64]lease
 	token   int64
-	careful int // attempts that must end until claims need no disk write any more
-	most    int // claims in hand, while careful: start_suspects.go
-	bytes   int // of the payloads in fresh, of all lanes
+	careful int // attempts that must end before claims need no disk write any more
+	most    int // largest number of claims in hand while careful: see start_suspects.go
+	bytes   int // total size of the payloads in fresh, of all lanes
 
-	aheadBytes int // of the rows in ahead, of all lanes
+	aheadBytes int // total size of the rows in ahead, of all lanes
 
-	suspects map[int64]*lane // in hand when the process died, and not tried since
+	suspects map[int64]*lane // messages that were in hand when the process died, and were not tried since
 
-	// nextExpiry is no later than the earliest expiry of a row that waits.
+	// nextExpiry is not later than the earliest expiry of a waiting row.
 	nextExpiry int64
 
 	wakes holdfast.Wakes
 }
 
-// lane is one destination. Everything but id and order, which are the
-// writer's, is guarded by lanes.mu.
+// lane is one destination. lanes.mu guards all fields except id and order, which belong to the
+// writer.
 type lane struct {
 	name  string
 	id    int64
-	order int64 // of ordering keys: outbox_key.go
+	order int64 // of ordering keys: see outbox_key.go
 
-	// Every due row up to the cursor is leased, or stands in fresh. While
-	// caughtUp, no row after the cursor is due before nextDue, and new rows go
-	// to fresh; otherwise the table has to be asked.
+	// Every due row up to the cursor is leased, or is in fresh. While caughtUp, no row after the
+	// cursor is due before nextDue, and new rows go to fresh. Otherwise the table must be read.
 	cursorDue, cursorSeq int64
 	caughtUp             bool
 	nextDue              int64
 	fresh                []holdfast.Claim
 	freshBytes           int
 	liveFirst            bool
-	ahead                []aheadRow // with liveFirst, go before the backlog: outbox_live_first.go
-	turn                 int        // of an odd slot: 1 of ahead, 0 of the backlog
-	rewinds              uint64     // tells a reader of the table that its cursor is not the lane's any more
+	ahead                []aheadRow // with liveFirst, these go before the backlog: see outbox_live_first.go
+	turn                 int        // who gets an odd slot: 1: ahead, 0: the backlog
+	rewinds              uint64     // tells a reader of the table that its cursor is out of date
 
-	leased int // claims in somebody's hands
+	leased int // number of claims in hand
 	counts holdfast.LaneCounts
 }
 
-// lease is a claim in somebody's hands.
+// lease is a claim in hand.
 type lease struct {
 	lane     *lane
 	token    int64
@@ -70,7 +69,7 @@ type lease struct {
 	tries    int
 	cycle    int
 	revision int
-	durable  bool // state 1 on disk
+	durable  bool // the row is in state 1 on disk
 	okey     string
 	expires  int64
 }
@@ -98,7 +97,7 @@ func (ls *lanes) locked(destination string) *lane {
 	return l
 }
 
-// publish brings memory up to date with a transaction that has committed.
+// publish updates memory with a committed transaction.
 func (ls *lanes) publish(tx *writeTx) {
 	if len(tx.moves)+len(tx.fresh)+len(tx.released) == 0 {
 		return
@@ -125,7 +124,7 @@ func (ls *lanes) publish(tx *writeTx) {
 			continue
 		}
 		ls.addFresh(f, tx.now)
-		if f.lane != last { // those of one call stand together
+		if f.lane != last { // rows of one call follow each other
 			ls.wakes.Ring(f.lane.name)
 			last = f.lane
 		}
@@ -157,7 +156,7 @@ func (l *lane) count(s holdfast.State, by int64) {
 	}
 }
 
-// loadCounters takes note of a pending row that was committed.
+// addFresh takes note of a committed pending row.
 func (ls *lanes) addFresh(f *freshRow, now int64) {
 	l := f.lane
 	switch {
@@ -183,8 +182,8 @@ func (ls *lanes) full(l *lane) bool {
 	return len(l.fresh) >= freshRows || l.freshBytes >= freshBytes || ls.bytes >= freshTotal
 }
 
-// rewind makes the next claim look at the table from the start: leased rows
-// are skipped there, so that nothing depends on the cursor being right.
+// rewind makes the next claim read the table from the start. Leased rows are skipped there, so that
+// nothing depends on a correct cursor.
 func (ls *lanes) rewind(l *lane) {
 	ls.bytes -= l.freshBytes
 	l.cursorDue, l.cursorSeq, l.caughtUp = math.MinInt64, 0, false
@@ -193,11 +192,10 @@ func (ls *lanes) rewind(l *lane) {
 	l.rewinds++
 }
 
-// needsTable says whether due rows may stand in the table that memory does
-// not hold.
+// needsTable reports whether the table may have due rows that memory does not hold.
 func (l *lane) needsTable(now int64) bool { return !l.caughtUp || l.nextDue <= now }
 
-// untilDue is how long the lane has nothing to do; negative: for ever.
+// untilDue returns how long the lane has nothing to do; negative: for ever.
 func (l *lane) untilDue(now int64) time.Duration {
 	switch {
 	case len(l.fresh) > 0 || l.needsTable(now):
@@ -208,8 +206,8 @@ func (l *lane) untilDue(now int64) time.Duration {
 	return span(now, l.nextDue)
 }
 
-// popFresh leases up to n fresh messages. One whose time is over sends the
-// lane back to the table, where it expires.
+// popFresh leases up to n fresh messages. A message whose time is over makes it rewind the lane:
+// the table's reader expires the message.
 func (ls *lanes) popFresh(l *lane, n int, now int64, out []holdfast.Claim) []holdfast.Claim {
 	for n > 0 && len(l.fresh) > 0 {
 		c := l.fresh[0]
@@ -230,8 +228,8 @@ func (ls *lanes) popFresh(l *lane, n int, now int64, out []holdfast.Claim) []hol
 	return out
 }
 
-// lease hands a claim out. Until then its Expires holds an instant of the
-// store, and its Attempt.FirstAgo one as well.
+// lease hands a claim out. Before, Expires and Attempt.FirstAgo of the claim hold instants of the
+// store.
 func (ls *lanes) lease(l *lane, c holdfast.Claim, now int64, durable bool) holdfast.Claim {
 	ls.token++
 	c.Token = ls.token
@@ -252,7 +250,7 @@ func (ls *lanes) lease(l *lane, c holdfast.Claim, now int64, durable bool) holdf
 	return c
 }
 
-// dispatches says whether a dispatcher of this process runs on the store.
+// dispatches reports whether a dispatcher of this process runs on the store.
 func (ls *lanes) dispatches() bool { return ls.wakes.Some() }
 
 // Wake implements holdfast.Store.

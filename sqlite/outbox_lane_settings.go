@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// workFunc is work for which a type of its own would say nothing more.
+// workFunc is work that needs no type of its own.
 type workFunc func(tx *writeTx) error
 
 func (f workFunc) apply(tx *writeTx) error { return f(tx) }
@@ -19,9 +19,9 @@ func (f workFunc) size() (int, int)        { return 1, 0 }
 // freePage is how many ordering keys one transaction frees.
 const freePage = 100
 
-// ConfigureLane implements holdfast.Lanes. Where strict order ends, keys that
-// it has stopped go on: a page of them per transaction, and again from the
-// start if the process dies in between.
+// ConfigureLane implements holdfast.Lanes. When strict order ends, keys that it has stopped go on.
+// Each transaction frees a page of them. If the process dies in between, the next call begins from
+// the start.
 func (db *DB) ConfigureLane(ctx context.Context, destination string, s holdfast.LaneSettings) error {
 	k := &configure{destination: destination, strict: s.Strict}
 	for !k.done {
@@ -40,7 +40,7 @@ func (db *DB) ConfigureLane(ctx context.Context, destination string, s holdfast.
 type configure struct {
 	destination   string
 	strict        bool
-	from, reached string // keys up to here have been freed
+	from, reached string // keys up to here are freed
 	done          bool
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/cursor"
 )
 
-// looked is how many rows one List call walks over where no index knows what
-// is asked for, and how many waiting rows it sorts.
+// looked is how many rows one List call reads if no index fits the query, and how many waiting rows
+// it sorts.
 const looked = 20000
 
-// List implements holdfast.Outbox. Each page reads a bounded number of rows,
-// whatever it filters: a page may be short, or empty, and have a next one.
+// List implements holdfast.Outbox. Each page reads a bounded number of rows, whatever the filter: a
+// page may be short or empty and still have a next page.
 func (db *DB) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error) {
 	p, err := db.list(ctx, &q)
 	if err != nil {
@@ -63,15 +63,14 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 	return p, err
 }
 
-// listing is one List call: first it finds the rows of its page, then it
-// reads them.
+// listing is one List call. First it finds the rows of its page, then it reads them.
 type listing struct {
 	db          *DB
 	tx          *snapshot
-	states      []holdfast.State // none: all
-	held        bool             // only what is
-	destination string           // none: all
-	lane        any              // its number; nil: all
+	states      []holdfast.State // empty: all
+	held        bool             // only held messages
+	destination string           // empty: all
+	lane        any              // the lane's number; nil: all
 	limit       int
 	before      int64
 	found       []int64
@@ -87,7 +86,7 @@ func (l *listing) find(ctx context.Context) (next int64, err error) {
 	if l.wants(holdfast.Delivered) || waiting && l.db.lanes.pending() > looked {
 		return l.walk(ctx)
 	}
-	// What is asked for has indexes of its own, or stands in memory.
+	// These queries have their own indexes, or are answered from memory.
 	for _, q := range []struct {
 		state holdfast.State
 		query query
@@ -123,7 +122,7 @@ func (l *listing) find(ctx context.Context) (next int64, err error) {
 	return 0, nil
 }
 
-// walk goes back through the table for a while.
+// walk goes backwards through a bounded part of the table.
 func (l *listing) walk(ctx context.Context) (next int64, err error) {
 	var top sql.NullInt64
 	if err := l.tx.QueryRowContext(ctx, queries[listTop], l.before).Scan(&top); err != nil {
@@ -196,7 +195,7 @@ func (l *listing) records(ctx context.Context) (list []holdfast.Record, err erro
 	return list, rows.Err()
 }
 
-// leased returns the claims of a lane, or of all.
+// leased returns the claimed messages of a lane, or of all lanes.
 func (ls *lanes) leased(destination string) map[int64]struct{} {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -209,7 +208,7 @@ func (ls *lanes) leased(destination string) map[int64]struct{} {
 	return list
 }
 
-// pending is how many messages wait or are claimed.
+// pending returns how many messages wait or are claimed.
 func (ls *lanes) pending() (n int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -219,8 +218,8 @@ func (ls *lanes) pending() (n int64) {
 	return n
 }
 
-// Overdue returns, for each destination with due messages, for how long the
-// oldest of them has been due. It reads one index entry per lane.
+// Overdue returns how long the oldest due message of each destination has been due. It reads one
+// index entry per lane.
 func (db *DB) Overdue(ctx context.Context) (list map[string]time.Duration, err error) {
 	now := db.clock.now()
 	rows, err := db.often(ctx, overdue, now)

@@ -10,13 +10,13 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/cursor"
 )
 
-// heldPlace is how far a list of what is held has come, as the sweep walks: over what
-// waits, in the order of its lanes, and over what is parked. Neither index has rows that
+// heldPlace is the position of a list of held messages. The list walks as the sweep does: over
+// waiting messages in the order of their lanes, then over parked ones. Neither index has rows that
 // have ended.
 type heldPlace struct{ aside, lane, due, seq int64 }
 
-// findHeld fills found with messages that are held, and returns the place after the page.
-// It looks at no more rows than another list does.
+// findHeld fills found with held messages, and returns the position after the page. It reads no
+// more rows than another list does.
 func (l *listing) findHeld(ctx context.Context, after string) (next string, err error) {
 	at, now := heldPlace{}, l.db.clock.now()
 	if after != "" {
@@ -43,7 +43,7 @@ func (l *listing) findHeld(ctx context.Context, after string) (next string, err 
 	return "", nil
 }
 
-// walkHeld goes on through one of the two indexes, and says whether it came to its end.
+// walkHeld goes on through one of the two indexes, and reports whether it reached the end.
 func (l *listing) walkHeld(ctx context.Context, at *heldPlace, now int64) (whole bool, err error) {
 	q, args := expirable, []any{at.lane, at.due, at.seq, looked, now}
 	if at.aside == 1 {
@@ -65,7 +65,7 @@ func (l *listing) walkHeld(ctx context.Context, at *heldPlace, now int64) (whole
 			return false, err
 		}
 		if l.lane != nil && lane != l.lane && at.aside == 0 {
-			return true, nil // the next one
+			return true, nil // the index goes on with the next lane
 		}
 		at.lane, at.due, at.seq = lane, due, seq
 		if read++; (l.lane == nil || lane == l.lane) && expires.Valid && l.db.clock.judge(now, expires.Int64, lasts.Int64) == belief.Held {

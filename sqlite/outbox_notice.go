@@ -35,7 +35,7 @@ func (db *DB) NotifyEnded(ctx context.Context, parked, expired bool) (waiting bo
 	return db.Counts().Lanes[holdfast.EndedDestination].Pending > 0, nil
 }
 
-// notice writes the message that tells a callback of another's end.
+// notice writes the message that tells a callback how another message has ended.
 func (tx *writeTx) notice(seq int64, l *lane, state holdfast.State) error {
 	bit := notifyParked
 	if state == holdfast.Expired {

@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Purge implements holdfast.Sweepable: it deletes final rows that are past
-// their retention, with bodies and histories, a page at a time from the
-// oldest on. The highest row is spared, so that no seq is ever given twice.
+// Purge implements holdfast.Sweepable. It deletes final rows that are past their retention, with
+// their bodies and histories, a page at a time from the oldest on. It keeps the highest row, so
+// that no seq is used twice.
 func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error) {
-	// It is the owner's work; and a salvage that is cut short would bring purged rows back.
+	// Only the owner purges. A salvage that is cut short would bring purged rows back.
 	if !db.owns.Load() || db.ready() != nil {
 		return 0, false, nil //nolint:nilerr // the next sweep does it
 	}
@@ -30,8 +30,8 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	return purged, more || moreNotes, nil
 }
 
-// purgeNotes deletes some entries that are about no message of the outbox, and that
-// every follower has read.
+// purgeNotes deletes some entries that are about no message of the outbox and that every follower
+// has read.
 func (db *DB) purgeNotes(ctx context.Context) (more bool, err error) {
 	var some int
 	if err := db.oftenOne(ctx, notesRead, nil, &some); errors.Is(err, sql.ErrNoRows) {
@@ -68,7 +68,7 @@ func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, boo
 	if len(keep) == 0 {
 		return 0, false, nil
 	}
-	// A row that was created within the shortest retention cannot be over it.
+	// A row that was created within the shortest retention cannot be past its own.
 	page, read, err := db.purgePage(ctx, now, db.clock.guard.Before(now, shortest), keep, r.Held)
 	if err != nil {
 		return 0, false, err
@@ -113,7 +113,7 @@ func (db *DB) purgePage(ctx context.Context, now, createdBefore int64, keep map[
 		}
 		r.okey = okey.String
 		if created > createdBefore {
-			return page, 0, nil // all that follow are younger
+			return page, 0, nil // all rows that follow are younger
 		}
 		read++
 		s.purged = r.seq
@@ -128,7 +128,7 @@ func (db *DB) purgePage(ctx context.Context, now, createdBefore int64, keep map[
 	return page, read, rows.Err()
 }
 
-// purge is the work of deleting some rows.
+// purge deletes some rows.
 type purge struct {
 	rows []purgeRow
 	read int64 // every follower has read the journal up to here
@@ -159,7 +159,7 @@ func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
 		return false, err
 	}
 	n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.read)
-	if err != nil || n == 0 { // requeued meanwhile, or somebody has not read of it yet
+	if err != nil || n == 0 { // the row was requeued meanwhile, or a follower has not read of it yet
 		return false, err
 	}
 	var bundle driver.Value
@@ -184,5 +184,5 @@ func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
 		return false, err
 	}
 	tx.moves = append(tx.moves, change{l, r.state, none})
-	return true, tx.placeKey(l, r.okey) // a strict key may have waited for it
+	return true, tx.placeKey(l, r.okey) // in strict order, the key may have waited for this message
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// readable fails once the store is closed, and where a read would wait for
-// ever: in a transaction on the only connection of the caller's pool.
+// readable fails if the store is closed. It also fails if a read would wait for ever: in a
+// transaction on the only connection of the caller's pool.
 func (db *DB) readable(ctx context.Context) error {
 	switch {
 	case db.gone.Load():
@@ -63,7 +63,7 @@ func (db *DB) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) 
 	return r, nil
 }
 
-// historyRows bounds what one Get shows of a message that was tried for weeks.
+// historyRows limits the history that one Get returns of a message that was tried for weeks.
 const historyRows = 500
 
 func (db *DB) history(ctx context.Context, tx *snapshot, r *holdfast.Record) (history []holdfast.Entry, err error) {
@@ -81,8 +81,7 @@ func (db *DB) history(ctx context.Context, tx *snapshot, r *holdfast.Record) (hi
 		e.ID, e.Destination = r.Message.ID, r.Message.Destination
 		history = append(history, e)
 	}
-	// A first enqueue and a delivery stand in the row itself unless something
-	// follows the journal.
+	// If nothing follows the journal, the first enqueue and the delivery are in the row itself.
 	first := holdfast.Entry{ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Enqueued, At: r.Created, Cycle: 1}
 	if len(history) == 0 || history[0].Kind != holdfast.Enqueued && len(history) < historyRows {
 		history = append([]holdfast.Entry{first}, history...)
@@ -129,7 +128,7 @@ func (db *DB) scanRecord(s scanner, payload *[]byte) (holdfast.Record, error) {
 	if r.LastAttempt.IsZero() && r.State == holdfast.Delivered {
 		r.LastAttempt = r.Settled
 	}
-	if r.State == holdfast.Pending && blocked == 0 { // a blocked one is due when another has left
+	if r.State == holdfast.Pending && blocked == 0 { // a blocked message is due when another one has ended
 		r.Due = db.clock.wall(due)
 	}
 	r.Discarding = givenUp == 1 && !r.State.Final()
@@ -137,8 +136,8 @@ func (db *DB) scanRecord(s scanner, payload *[]byte) (holdfast.Record, error) {
 	return r, nil
 }
 
-// readExtras decodes what is stored as text. What cannot be read back is no
-// reason to stop a lane or a list: the message goes on without.
+// readExtras decodes columns that are stored as text. Text that cannot be decoded is no reason to
+// stop a lane or a list: the message goes on without it.
 func (db *DB) readExtras(m *holdfast.Message, headers, retry string) {
 	if headers != "" {
 		if err := json.Unmarshal([]byte(headers), &m.Headers); err != nil {
@@ -156,7 +155,7 @@ func (db *DB) readExtras(m *holdfast.Message, headers, retry string) {
 
 func (db *DB) wall(at sql.NullInt64) time.Time { return db.clock.wall(at.Int64) }
 
-// values scans a row into driver values, for readers shared with the writer.
+// values scans a row into driver values, for functions that the readers share with the writer.
 func values(rows *sql.Rows, n int) ([]any, error) {
 	v, dest := make([]any, n), make([]any, n)
 	for i := range v {

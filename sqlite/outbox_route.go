@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// routeKey are the names that a message shares with others.
+// routeKey has the names that a message shares with other messages.
 type routeKey struct {
 	source, destination, endpoint string
 	kind                          holdfast.Kind
@@ -18,11 +18,11 @@ type route struct {
 	lane  *lane
 }
 
-// routeCache bounds the names kept in memory: endpoints come from outside.
+// routeCache limits the number of names in memory: endpoints come from outside.
 const routeCache = 8192
 
-// route interns the message's names. Only the writer calls it; what a
-// transaction adds is forgotten when it rolls back.
+// route interns the message's names. Only the writer calls it. A rollback forgets what the
+// transaction has added.
 func (tx *writeTx) route(m *holdfast.Message) (route, error) {
 	db := tx.w.db
 	k := routeKey{m.Source, m.Destination, m.Endpoint, m.Kind}
@@ -44,8 +44,8 @@ func (tx *writeTx) route(m *holdfast.Message) (route, error) {
 	return r, nil
 }
 
-// privateRoute is route in a transaction of the caller's. Names of committed
-// rows are known; a lane's order is asked for, because others may change it.
+// privateRoute is route in a transaction of the caller. It uses the known names of committed rows,
+// but reads a lane's order, because others may change it.
 func (tx *writeTx) privateRoute(k routeKey, ordered bool) (route, error) {
 	p := tx.private
 	if r, ok := p.routes[k]; ok {
@@ -120,7 +120,7 @@ func (tx *writeTx) knownLane(destination string) *lane {
 	return l
 }
 
-// routeNames is a route as claims and people read it.
+// routeNames is a route with its names, for claims and for people.
 type routeNames struct {
 	source, endpoint string
 	kind             holdfast.Kind
@@ -136,7 +136,7 @@ func (db *DB) routeNames(c *conn, id int64) (routeNames, error) {
 		n = routeNames{source: asText(v[0]), kind: holdfast.Kind(asText(v[1])), endpoint: asText(v[2])}
 		return nil
 	}, id)
-	if err != nil || !found { // a message without names does not match its hash, and parks
+	if err != nil || !found { // a message without names does not match its hash, and is parked
 		return n, err
 	}
 	if len(db.names) >= routeCache {

@@ -2,8 +2,8 @@ package sqlite
 
 import "sync"
 
-// names are interned routes of committed rows. Transactions of the caller use
-// them beside the writer, whose own maps hold what is not committed yet.
+// names are interned routes of committed rows. The caller's transactions use them beside the
+// writer, whose own maps also hold uncommitted names.
 type names struct {
 	mu     sync.Mutex
 	routes map[routeKey]committedRoute

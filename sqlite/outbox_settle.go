@@ -16,13 +16,13 @@ type settle struct {
 	list []holdfast.Settlement
 	won  []bool
 
-	plain []plainRow // delivered, and nothing else depends on the row
-	seqs  []byte     // theirs, as JSON; then for how long each was tried
+	plain []plainRow // delivered messages whose rows nothing else depends on
+	seqs  []byte     // their seqs as JSON; then how long each attempt took
 }
 
 // plainRow is a settlement that can be written together with others.
 type plainRow struct {
-	at   int // in the list
+	at   int // index in list
 	lane *lane
 }
 
@@ -50,12 +50,12 @@ func (k *settle) apply(tx *writeTx) error {
 		held, ok := ls.leases[s.Seq]
 		ls.mu.Unlock()
 		if !ok || held.token != s.Token {
-			continue // somebody else's, or ended: their decision stands
+			continue // the claim is another dispatcher's, or the message has ended: that decision stands
 		}
 		if _, twice := tx.ended[s.Seq]; twice {
-			continue // in this very transaction
+			continue // settled in this transaction
 		}
-		tx.expires(held.expires) // a sweep may have left it out while it was claimed
+		tx.expires(held.expires) // a sweep may have left the row out while it was claimed
 		tx.release(s.Seq, s.Outcome != holdfast.NotStarted)
 		if k.isPlain(s, &held) {
 			k.plain = append(k.plain, plainRow{i, held.lane})
@@ -70,16 +70,15 @@ func (k *settle) apply(tx *writeTx) error {
 	return k.settlePlain(tx)
 }
 
-// isPlain says whether the row may be settled together with others: nearly
-// all are delivered, at the first try or later, and then the same values are
-// written to each of them.
+// isPlain reports whether the row may be settled together with others. Nearly all messages are
+// delivered, at the first try or later, and then all their rows get the same values.
 func (k *settle) isPlain(s *holdfast.Settlement, held *lease) bool {
 	return s.State == holdfast.Delivered && s.Outcome != holdfast.NotStarted && !s.Charged &&
 		!held.durable && held.okey == ""
 }
 
-// settlePlain writes the plain rows by one statement, which takes two thirds
-// of the time of one for each.
+// settlePlain writes the plain rows with one statement, in two thirds of the time of a statement
+// for each.
 func (k *settle) settlePlain(tx *writeTx) error {
 	if len(k.plain) == 0 {
 		return nil
@@ -98,7 +97,7 @@ func (k *settle) settlePlain(tx *writeTx) error {
 	}
 	var settled map[int64]bool
 	if int(n) != len(k.plain) {
-		// Some were gone or decided before; ours carry this very instant.
+		// Some rows were gone or decided before. The rows settled here have this very instant.
 		settled = map[int64]bool{}
 		if err := tx.conn.each(settledAt, func(v []driver.Value) error {
 			settled[asInt(v[0])] = true
@@ -123,7 +122,7 @@ func (k *settle) settlePlain(tx *writeTx) error {
 	return k.enterPlain(tx, now)
 }
 
-// enterPlain writes the journal's entries of the plain rows, by one statement, too.
+// enterPlain writes the journal's entries of the plain rows, with one statement too.
 func (k *settle) enterPlain(tx *writeTx, now int64) error {
 	if !tx.followed() {
 		return nil
@@ -145,8 +144,8 @@ func (k *settle) enterPlain(tx *writeTx, now int64) error {
 	return err
 }
 
-// settleOne writes one outcome. It loses when the row is no longer in the
-// state that the lease took it from: an operator or a purge was faster.
+// settleOne writes one outcome. It returns false if the row is no longer in the state from which
+// the lease took it: an operator or a purge was faster.
 func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) {
 	from := int64(holdfast.Pending)
 	if held.durable {
@@ -160,8 +159,8 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 		return tx.giveBack(s, held, from)
 	}
 	now := tx.tick()
-	// Since when a receiver may know the id: an attempt that certainly handed
-	// nothing over does not count (OI-10).
+	// When a receiver may first have known the id. An attempt that certainly handed nothing over
+	// does not count (OI-10).
 	var began driver.Value
 	if s.Outcome != holdfast.Unreachable && s.Outcome != holdfast.LaneFault {
 		began = now - micros(max(s.Took, 0))
@@ -190,7 +189,7 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 	}
 	if s.State == holdfast.Pending {
 		if tx.w.db.marks.Load() {
-			due = 0 // a person may have said another: the table knows
+			due = 0 // an operator may have set another due time: the table knows
 		}
 		tx.fresh = append(tx.fresh, freshRow{lane: held.lane, due: due})
 	} else {
@@ -215,7 +214,7 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 	return true, tx.notice(s.Seq, held.lane, holdfast.Parked)
 }
 
-// endMarked is endGivenUp, where anything was given up in hand.
+// endMarked is endGivenUp, if any message in hand was given up.
 func (tx *writeTx) endMarked(seq int64) (ended bool, err error) {
 	if !tx.w.db.marks.Load() {
 		return false, nil
@@ -223,8 +222,8 @@ func (tx *writeTx) endMarked(seq int64) (ended bool, err error) {
 	return tx.endGivenUp(seq)
 }
 
-// retryAt is when a failed message is due: after its wait, or at its expiry.
-// While nothing may expire only the wait counts, or the retries would burst.
+// retryAt returns when a failed message is due: after its wait, or at its expiry. While nothing may
+// expire only the wait counts; otherwise there would be a burst of retries.
 func (tx *writeTx) retryAt(now int64, wait time.Duration, expires int64) int64 {
 	due := after(now, wait)
 	if expires <= now {
@@ -235,7 +234,7 @@ func (tx *writeTx) retryAt(now int64, wait time.Duration, expires int64) int64 {
 	return min(due, expires)
 }
 
-// giveBack undoes a claim that was never tried: the message keeps its place.
+// giveBack undoes a claim that was never tried. The message keeps its place.
 func (tx *writeTx) giveBack(s *holdfast.Settlement, held *lease, from int64) (bool, error) {
 	if held.durable {
 		n, err := tx.exec(settleBack, s.Seq, from)
@@ -243,7 +242,7 @@ func (tx *writeTx) giveBack(s *holdfast.Settlement, held *lease, from int64) (bo
 			return false, err
 		}
 	}
-	// Behind the cursor: the lane looks at the table again.
+	// The row is behind the cursor: the lane must read the table again.
 	tx.fresh = append(tx.fresh, freshRow{lane: held.lane, due: 0})
 	if ended, err := tx.endMarked(s.Seq); err != nil || ended {
 		return true, err

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// prepared are queries of the readers that are asked for each request, each
-// attempt or every few seconds: to prepare one takes longer than to run it.
+// prepared holds the readers' queries that run for each request, for each attempt or every few
+// seconds: preparing one takes longer than running it.
 type prepared struct {
 	mu    sync.Mutex
-	stmts map[string]*sql.Stmt // by text; they end with the readers' connections
+	stmts map[string]*sql.Stmt // by text; closed with the readers' connections
 }
 
 func (p *prepared) query(ctx context.Context, readers *sql.DB, text string, args []any) (*sql.Rows, error) {
@@ -33,13 +33,13 @@ func (p *prepared) query(ctx context.Context, readers *sql.DB, text string, args
 	return s.QueryContext(ctx, args...)
 }
 
-// often is query for what is asked often.
+// often is query for frequent queries.
 func (db *DB) often(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
 	return db.kept(ctx, queries[q], args...)
 }
 
-// kept runs a query that is kept prepared, but on the caller's own handle, whose
-// statements are the caller's.
+// kept runs a query that stays prepared, except on the caller's handle, whose statements belong to
+// the caller.
 func (db *DB) kept(ctx context.Context, text string, args ...any) (rows *sql.Rows, err error) {
 	if err := db.readable(ctx); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (db *DB) kept(ctx context.Context, text string, args ...any) (rows *sql.Row
 	return rows, db.noted(err)
 }
 
-// oftenOne is often for a query of one row, or none: sql.ErrNoRows.
+// oftenOne is often for a query of at most one row. Without a row it returns sql.ErrNoRows.
 func (db *DB) oftenOne(ctx context.Context, q query, args []any, dest ...any) (err error) {
 	rows, err := db.often(ctx, q, args...)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"errors"
 )
 
-// snapshot is a transaction of a reader, for queries that must agree. It
-// begins in words, as shared.beginRead does: a caller's handle may begin its
-// transactions with the right to write, and Get inside Do would wait for Do.
+// snapshot is a reader's transaction, for queries that must agree. It begins with SQL text, as
+// shared.beginRead does: the caller's handle may begin transactions with the right to write, and
+// Get inside Do would wait for Do.
 type snapshot struct{ *sql.Conn }
 
 func (db *DB) snapshot(ctx context.Context) (*snapshot, error) {
@@ -26,7 +26,7 @@ func (db *DB) snapshot(ctx context.Context) (*snapshot, error) {
 	return s, nil
 }
 
-// end gives the connection back. Where BEGIN has failed there is nothing to roll back.
+// end gives the connection back. If BEGIN has failed there is nothing to roll back.
 func (s *snapshot) end() error {
 	_, _ = s.ExecContext(context.Background(), statements[rollbackNow])
 	return s.Close()

@@ -15,33 +15,32 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Restored says what a restore has done.
+// Restored describes a finished restore.
 type Restored struct {
 	Path string // the database
-	Kept string // what stood there before, under its new name; empty: nothing did
+	Kept string // the former content of Path, under its new name; empty: there was none
 	Size int64
 	Rows RowCheck // of the copy
 }
 
-// RestoreOptions say what Restore is to put up with.
+// RestoreOptions say what Restore tolerates.
 type RestoreOptions struct {
-	// Broken: rows that are not what was accepted are restored, too. A node parks
-	// or lists them as damaged when it meets them, and sends none of them.
+	// Broken restores rows too that are not what was accepted. A node parks them or lists them as
+	// damaged when it meets them, and sends none of them.
 	Broken bool
 }
 
-// Restore puts a copy of the database file at from where the database at path
-// to is, or is to be. Nobody may use it: ErrOwned says who does. The copy is
-// checked first, each row by its hash: ErrDamaged, ErrForeign and ErrNewer say why it is of no use,
-// and a BrokenError which rows are not; then nothing was changed. A copy of an older release gets the tables of this one,
-// as Open would give it. What stood there is kept under another name,
-// with the log that belongs to it. Wherever the process dies, the next Open or
-// Restore finds the old database or the new one, whole.
+// Restore puts a copy of the database file at from in the place of the database at path to, which
+// need not exist. No process may use that database: ErrOwned names the process that does. Restore
+// checks the copy first, each row by its hash. ErrDamaged, ErrForeign and ErrNewer say why the copy
+// is of no use, and a BrokenError names the rows that are not what was accepted; then nothing was
+// changed. Restore migrates a copy of an older release, as Open would. It keeps the old database
+// under another name, with its log. If the process dies at any point, the next Open or Restore
+// finds the old database or the new one complete.
 //
-// The restored database has a new incarnation and a later epoch, so that no
-// claim of before counts, and its claims are careful, as after an unclean
-// stop. What was delivered after the copy was made is delivered again, with
-// the same id.
+// The restored database has a new incarnation and a later epoch, so that claims from before do not
+// count. Its claims are careful, as after an unclean stop. What was delivered after the copy was
+// made is delivered again, with the same id.
 func Restore(ctx context.Context, from, to string, o RestoreOptions) (Restored, error) {
 	r, err := restore(ctx, from, to, o, nil)
 	if err != nil {
@@ -50,7 +49,7 @@ func Restore(ctx context.Context, from, to string, o RestoreOptions) (Restored, 
 	return r, nil
 }
 
-// restore tells a test how far it is.
+// restore is Restore that tells a test how far it is.
 func restore(ctx context.Context, from, to string, o RestoreOptions, at func(point string)) (r Restored, err error) {
 	if from, err = realPath(from); err != nil {
 		return r, err
@@ -95,8 +94,8 @@ func restore(ctx context.Context, from, to string, o RestoreOptions, at func(poi
 	return r, nil
 }
 
-// checkSource refuses a file that is being written while we read it, and keeps
-// others from beginning.
+// checkSource refuses a file that another process may write to, and keeps others from opening it
+// meanwhile.
 func checkSource(from, to string) (*ownership, error) {
 	a, err := os.Stat(from)
 	if err != nil {
@@ -115,21 +114,20 @@ func checkSource(from, to string) (*ownership, error) {
 	if errors.Is(err, ErrOwned) {
 		return nil, fmt.Errorf("the source is in use; make a backup of it instead: %w", err)
 	}
-	return owner, nil // a lock that cannot be taken, on a disk that cannot be written to, nobody has
+	return owner, nil // on a read-only disk the lock cannot be taken, and nobody can have it
 }
 
-// The switch needs several renames, and a crash may come between any two. A
-// copy under the name restoredInfix is whole: from then on the switch is only
-// ever finished, by whoever owns the file next (resumeRestore). Its name says
-// under which name the old files go.
+// The switch needs several renames, and a crash may come between any two. A copy under the name
+// restoredInfix is complete. From then on the switch can only be finished, by the file's next owner
+// (resumeRestore). The name of the copy gives the new name of the old files.
 //
-//	x.db.restoring                  the copy, not whole: removed by the next restore
-//	x.db.restored-20260102T030405Z  the copy, whole
-//	x.db.before-20260102T030405Z    what stood at x.db; its log is …Z-wal, the mark of damage …Z.damaged
+//	x.db.restoring                  the copy, incomplete: removed by the next restore
+//	x.db.restored-20260102T030405Z  the copy, complete
+//	x.db.before-20260102T030405Z    the former x.db; its log is …Z-wal, the mark of damage …Z.damaged
 //
-// While both stand there, x.db and x.db-wal belong to the old database, or are
-// gone already; the new one gets its name only after that is on disk. So the
-// log of one database never meets the file of another.
+// While the last two both exist, x.db and x.db-wal belong to the old database, or are gone already.
+// The new database gets its name only after their removal is on disk. So the log of one database
+// never meets the file of another.
 const (
 	restoringSuffix = ".restoring"
 	restoredInfix   = ".restored-"
@@ -137,7 +135,7 @@ const (
 	stampLayout     = "20060102T150405Z"
 )
 
-// prepare makes a whole copy beside the database.
+// prepare makes a complete copy beside the database.
 func prepare(ctx context.Context, from string, r *Restored, o RestoreOptions, at func(point string)) (ready string, err error) {
 	path := r.Path
 	f := &copyFile{
@@ -145,7 +143,7 @@ func prepare(ctx context.Context, from string, r *Restored, o RestoreOptions, at
 		connect: (&moderncsqlite.Driver{}).Open, at: at,
 	}
 	defer f.discard()
-	f.discard() // of a restore that died
+	f.discard() // left by a restore that died
 	if err := f.clone(ctx, from); err != nil {
 		return "", f.explain(err)
 	}
@@ -186,8 +184,8 @@ func prepare(ctx context.Context, from string, r *Restored, o RestoreOptions, at
 	return ready, nil
 }
 
-// rebirth makes the copy a database of its own. Claims of before mean nothing
-// in it, and are no sign that an attempt killed a process.
+// rebirth makes the copy an independent database. Claims from before mean nothing in it, and do not
+// show that an attempt killed a process.
 func rebirth(c *conn, epoch int64) (err error) {
 	have, err := c.meta(metaEpoch)
 	if err != nil {
@@ -215,14 +213,14 @@ func rebirth(c *conn, epoch int64) (err error) {
 	return c.commit()
 }
 
-// epochOf reads the epoch of a database that may be damaged, or not there.
+// epochOf reads the epoch of a database that may be damaged or missing.
 func epochOf(path string) int64 {
 	if _, err := os.Stat(path); err != nil {
 		return 0
 	}
 	name := dsn(path) + "&mode=ro"
 	if _, err := os.Stat(path + "-wal"); err != nil {
-		name += "&immutable=1" // leaves nothing beside it
+		name += "&immutable=1" // leaves no files beside it
 	}
 	dc, err := (&moderncsqlite.Driver{}).Open(name)
 	if err != nil {
@@ -236,7 +234,7 @@ func epochOf(path string) int64 {
 	return epoch
 }
 
-// freeStamp is the time of now, or a second after it that no restore has.
+// freeStamp returns the present time, or the next second that no restore has used.
 func freeStamp(path string) (string, error) {
 	for at := time.Now().UTC(); ; at = at.Add(time.Second) {
 		stamp := at.Format(stampLayout)
@@ -254,7 +252,7 @@ func freeStamp(path string) (string, error) {
 	}
 }
 
-// restoredFile finds the copy of a restore that was cut off.
+// restoredFile finds the copy of an interrupted restore.
 func restoredFile(path string) (string, error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -268,7 +266,7 @@ func restoredFile(path string) (string, error) {
 			continue
 		}
 		if _, err := time.Parse(stampLayout, stamp); err != nil {
-			continue // SQLite's files beside one, or somebody else's
+			continue // SQLite's files beside a copy, or a foreign file
 		}
 		if found != "" {
 			return "", fmt.Errorf("two restores of %s were cut off; remove all but the right one of %s*", path, path+restoredInfix)
@@ -278,8 +276,8 @@ func restoredFile(path string) (string, error) {
 	return found, nil
 }
 
-// resumeRestore finishes a restore that was cut off after its copy was whole.
-// Whoever owns the file calls it before looking at it.
+// resumeRestore finishes a restore that was interrupted after its copy was complete. The owner of
+// the file calls it before it looks at the file.
 func resumeRestore(path string) (resumed bool, err error) {
 	ready, err := restoredFile(path)
 	if err != nil || ready == "" {
@@ -291,7 +289,7 @@ func resumeRestore(path string) (resumed bool, err error) {
 	return true, nil
 }
 
-// switchTo moves what stands at path out of the way, and the copy there.
+// switchTo moves what is at path out of the way, and the copy there.
 func switchTo(ready, path string, at func(point string)) (kept string, err error) {
 	f := &copyFile{at: at}
 	damaged, err := supersede(path)
@@ -305,7 +303,7 @@ func switchTo(ready, path string, at func(point string)) (kept string, err error
 		}
 		f.reached("aside" + suffix)
 	}
-	// What was noted of the old database is not true of the new one.
+	// The mark of damage belongs to the old database, not to the new one.
 	if err := moveAside(markOf(path), markOf(aside)); err != nil {
 		return "", err
 	}
@@ -322,12 +320,12 @@ func switchTo(ready, path string, at func(point string)) (kept string, err error
 		return "", err
 	}
 	if _, err := os.Lstat(aside); err != nil {
-		return damaged, nil //nolint:nilerr // nothing stood there, or it was damaged
+		return damaged, nil //nolint:nilerr // nothing was there, or it was damaged
 	}
 	return aside, nil
 }
 
-// moveAside renames a file that may be gone already, and overwrites none.
+// moveAside renames a file that may be gone already. It overwrites no file.
 func moveAside(from, to string) error {
 	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -338,7 +336,7 @@ func moveAside(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// sameOwner gives a new file to whom the database belongs, or its folder.
+// sameOwner gives a new file the owner of the database, or else of its folder.
 func sameOwner(path, file string) error {
 	like, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -350,7 +348,7 @@ func sameOwner(path, file string) error {
 	return giveTo(file, like)
 }
 
-// sameRights gives a new file those of the database, if there is one.
+// sameRights gives a new file the mode of the database, if there is one.
 func sameRights(path, file string) error {
 	like, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// rowQuery reads the rows of a table from the first or, later, behind one. They come
-// behind all other queries.
+// rowQuery returns the query that reads the rows of a table, from the first one or, if later, after
+// a given one. These queries follow all others.
 func rowQuery(t *rows.Table, later bool) query {
 	q := queryCount + query(2*slices.Index(rows.Plain(), t))
 	if later {
@@ -22,7 +22,7 @@ func rowQuery(t *rows.Table, later bool) query {
 	return q
 }
 
-// rowQueries are the texts of those queries.
+// rowQueries returns the texts of those queries.
 func rowQueries() (list []string) {
 	for _, t := range rows.Plain() {
 		all, key := `SELECT `+rowsql.Values(t)+` FROM `+t.Name+` WHERE `, rowsql.Names(t.Key)
@@ -41,7 +41,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// eachRowOf calls yield for rows of a table, but for those whose row that they go with is gone.
+// eachRowOf calls yield for rows of a table, except for rows whose parent row is gone.
 func eachRowOf(ctx context.Context, from querier, w rows.Range, yield func(r rows.Row) error) (err error) {
 	args := []any{int64(math.MaxInt64)}
 	if w.Limit > 0 {

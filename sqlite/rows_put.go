@@ -10,22 +10,22 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// rowVerb is what is done with a row of package rows.
+// rowVerb is a way of writing a row of package rows.
 type rowVerb int
 
 const (
-	replaceRow rowVerb = iota // of the same key
-	addRow                    // unless one of the same key, or of the same secret, is there
-	keepRow                   // add, if a row that it goes with is there
+	replaceRow rowVerb = iota // replaces the row with the same key
+	addRow                    // adds the row, unless a row has the same key or the same secret
+	keepRow                   // is addRow that also needs the parent row, if the table has one
 	rowVerbs
 )
 
-// statementOf is the statement of a verb for a table: they come behind all others.
+// statementOf returns the statement of a verb for a table. These statements follow all others.
 func statementOf(t *rows.Table, verb rowVerb) statement {
 	return statementCount + statement(slices.Index(rows.Plain(), t)*int(rowVerbs)+int(verb))
 }
 
-// rowTexts are the texts of those statements.
+// rowTexts returns the texts of those statements.
 func rowTexts() (list []string) {
 	for _, t := range rows.Plain() {
 		insert, n := `INSERT INTO `+t.Name+` AS o (`+rowsql.Names(t.Columns)+`)`, len(t.Columns)
@@ -39,16 +39,16 @@ func rowTexts() (list []string) {
 	return list
 }
 
-// put writes rows whose instants are the file's own, each in the place of the one with its key.
+// put writes rows with the file's own instants. Each replaces the row with the same key.
 func (tx *writeTx) put(list ...rows.Row) error {
 	_, err := tx.write(0, replaceRow, list)
 	return err
 }
 
-// add is put for rows that are new, and tells how many were.
+// add writes the rows that are new, and returns how many were.
 func (tx *writeTx) add(list ...rows.Row) (int64, error) { return tx.write(0, addRow, list) }
 
-// write returns how many rows it wrote, of which instants are distances from base.
+// write returns how many rows it wrote. The rows' instants are distances from base.
 func (tx *writeTx) write(base int64, verb rowVerb, list []rows.Row) (changed int64, err error) {
 	if err := rows.CheckPlain(list...); err != nil {
 		return 0, err

@@ -22,51 +22,50 @@ import (
 // metaSalvaged names the file whose salvage into this one has ended.
 const metaSalvaged = "salvaged"
 
-// metaSalvaging names the file whose salvage has begun, and counts what has come
-// of it so far: rows that are there already are not counted again.
+// metaSalvaging names the file whose salvage has begun, and has the counts so far: rows that exist
+// already are not counted again.
 const metaSalvaging = "salvaging"
 
-// salvage copies what is sound in a damaged file into the new one, through the
-// writer, while the dispatcher delivers what has been copied. It may be cut
-// short at any point and begin again: a row that is there already stays as it
-// is. Nothing else is accepted meanwhile, so that an id which has not been
-// copied yet is never taken for new.
+// salvage copies the sound content of a damaged file into the new one, through the writer.
+// Meanwhile the dispatcher delivers what has been copied. Salvage may be interrupted at any point
+// and begin again: a row that exists already stays as it is. Nothing is accepted meanwhile, so that
+// an id that is not copied yet is never taken for a new one.
 type salvage struct {
 	db    *DB
-	file  string // that is salvaged
+	file  string // the damaged file
 	done  atomic.Bool
-	ended chan error // of one
+	ended chan error // holds one result
 
 	mu     sync.Mutex
 	report *Damage
 
-	// What follows belongs to the goroutine that salvages.
+	// The following fields belong to the goroutine that salvages.
 	old     *sqlitefile.File
 	roots   map[string]uint32
-	tables  map[string]bool // with row ids
+	tables  map[string]bool // tables with row ids
 	lanes   map[int64][]string
 	orders  map[string]oldLane
 	routes  map[int64][]oldRoute
 	sources map[int64][]string
-	misfits int                      // rows that read as something else
-	lost    int64                    // rows as they are described that are of no use
-	mended  int64                    // and others of them
-	missing map[int64]sqlitefile.Row // message rows without a body that matches
+	misfits int                      // rows that cannot be rows of their table
+	lost    int64                    // rows of described tables that are unusable
+	mended  int64                    // rows of described tables that were kept without some values
+	missing map[int64]sqlitefile.Row // message rows without a matching body
 	stray   map[int64]sqlitefile.Row // bodies that the tree does not lead to
-	kept    map[int64]sqlitefile.Row // bodies of the inbox, if one was not found by its id
-	bundle  *rows.Bundle             // the last one that was asked for
+	kept    map[int64]sqlitefile.Row // bodies of the inbox, read if one was not found by its id
+	bundle  *rows.Bundle             // the last one that was looked up
 	marked  bool                     // every page that a tree leads to has been noted
 	byID    map[holdfast.ID]int64    // missing, by id
 	states  map[int64]oldState       // of live messages, by the indexes; nil: not read yet
-	listed  bool                     // whether those indexes were read whole
+	listed  bool                     // those indexes were read completely
 	batch   batchOf
 
-	strayBundles map[int64]sqlitefile.Row // that the tree does not lead to
+	strayBundles map[int64]sqlitefile.Row // bundles that the tree does not lead to
 }
 
-// oldLane and oldRoute are what a damaged file says of them. More than one may
-// claim the same number, because the table and its index are both asked; the
-// hash of a message tells which is right.
+// oldLane and oldRoute are lanes and routes as a damaged file has them. Several may claim the same
+// number, because both the table and its index are read. The hash of a message tells which is
+// right.
 type oldLane struct {
 	order int64
 	row   *rows.Lane
@@ -85,11 +84,11 @@ func newSalvage(db *DB, report *Damage) *salvage {
 	}
 }
 
-// ErrRecovering says that a damaged file is being salvaged, and that nothing
-// is accepted until that has ended.
+// ErrRecovering means that a damaged file is being salvaged. Nothing is accepted until that has
+// ended.
 var ErrRecovering = fmt.Errorf("a damaged file is being salvaged: %w", holdfast.ErrUnavailable)
 
-// ready says whether ids can be told apart from those that were known before.
+// ready returns nil if the store can tell new ids from known ones, else ErrRecovering.
 func (db *DB) ready() error {
 	if s := db.salvaging; s != nil && !s.done.Load() {
 		return ErrRecovering
@@ -97,12 +96,12 @@ func (db *DB) ready() error {
 	return nil
 }
 
-// Recovering says whether a damaged file is being salvaged, so that nothing is
-// accepted: ErrRecovering.
+// Recovering reports whether a damaged file is being salvaged, so that nothing is accepted:
+// ErrRecovering.
 func (db *DB) Recovering() bool { return db.ready() != nil }
 
-// start salvages, and returns when that has ended, or has taken so long that
-// it goes on in the background.
+// start salvages. It returns when salvage has ended, or when it has taken so long that it goes on
+// in the background.
 func (s *salvage) start(ctx context.Context) error {
 	s.db.guards.Go(func() {
 		err := s.run(s.db.life)
@@ -160,8 +159,8 @@ func (s *salvage) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// all salvages what must not be accepted a second time, or waits to be
-// delivered, before what is only remembered.
+// all salvages messages that wait, and ids that must not be accepted twice, before what is only
+// history.
 func (s *salvage) all(ctx context.Context) error {
 	if err := s.soFar(ctx); err != nil {
 		return err
@@ -188,7 +187,7 @@ func (s *salvage) all(ctx context.Context) error {
 		}
 	}
 	if err := s.old.Fault(); err != nil {
-		s.db.log.ErrorContext(ctx, "salvage: the disk does not give all of the damaged file", slog.Any("error", err))
+		s.db.log.ErrorContext(ctx, "salvage: parts of the damaged file cannot be read from the disk", slog.Any("error", err))
 	}
 	pages, rows := s.old.Damage()
 	s.mu.Lock()
@@ -198,7 +197,7 @@ func (s *salvage) all(ctx context.Context) error {
 	return nil
 }
 
-// soFar sets the report to what a salvage that was cut short has counted.
+// soFar sets the report to the counts of an interrupted salvage.
 func (s *salvage) soFar(ctx context.Context) error {
 	s.batch.salvage = s
 	var text string
@@ -213,15 +212,15 @@ func (s *salvage) soFar(ctx context.Context) error {
 	s.report.Salvaged, s.report.Lost, s.report.More = Salvaged{}, 0, false
 	if counted, ok := strings.CutPrefix(text, filepath.Base(s.file)+" "); ok {
 		if err := json.Unmarshal([]byte(counted), &s.report.Salvaged); err != nil {
-			s.report.Salvaged = Salvaged{} // it is only counted
-			s.db.log.ErrorContext(ctx, "salvage: what the salvage before this one has counted is not readable", slog.Any("error", err))
+			s.report.Salvaged = Salvaged{} // only counts are lost
+			s.db.log.ErrorContext(ctx, "salvage: the counts of the interrupted salvage are not readable", slog.Any("error", err))
 		}
 	}
 	return nil
 }
 
-// findRoots asks the old file where its tables are. Where it does not say, they
-// are where the new file has them: both were made by the same statements.
+// findRoots finds the tables in the old file. A table that the old file does not name is where the
+// new file has it: the same statements made both.
 func (s *salvage) findRoots(ctx context.Context) error {
 	return s.db.writer.inspect(ctx, func(c *conn) (err error) {
 		if s.roots, err = rootsOf(s.old, c); err != nil {
@@ -244,13 +243,13 @@ func rootsOf(old *sqlitefile.File, c *conn) (map[string]uint32, error) {
 	})
 }
 
-// damagedSoFar says whether a walk has met what it could not read.
+// damagedSoFar reports whether a walk has met an unreadable page.
 func (s *salvage) damagedSoFar() bool {
 	pages, _ := s.old.Damage()
 	return pages > 0
 }
 
-// orphans calls yield with what stands on pages that no tree leads to.
+// orphans calls yield for the rows on pages that no tree leads to.
 func (s *salvage) orphans(yield func(table bool, r sqlitefile.Row)) {
 	for name, root := range s.roots {
 		switch {
@@ -267,12 +266,12 @@ func (s *salvage) orphans(yield func(table bool, r sqlitefile.Row)) {
 	}
 }
 
-// batchOf gathers works until they are worth a commit.
+// batchOf collects works until they are worth a commit.
 type batchOf struct {
 	salvage *salvage
 	works   []func(tx *writeTx) error
 	bytes   int
-	counted Damage // with these works
+	counted Damage // the report, including these works
 }
 
 func (b *batchOf) size() (int, int) { return len(b.works), b.bytes }
@@ -303,7 +302,7 @@ func (b *batchOf) apply(tx *writeTx) error {
 	return nil
 }
 
-// add hands work to the next commit.
+// add adds work to the next commit.
 func (s *salvage) add(ctx context.Context, bytes int, w func(tx *writeTx) error) error {
 	s.batch.works, s.batch.bytes = append(s.batch.works, w), s.batch.bytes+bytes+256
 	if len(s.batch.works) < groupItems && s.batch.bytes < groupBytes {
@@ -312,7 +311,7 @@ func (s *salvage) add(ctx context.Context, bytes int, w func(tx *writeTx) error)
 	return s.flush(ctx)
 }
 
-// flush commits. A full disk is waited for: what is missing is not lost.
+// flush commits. On a full disk it waits for room: what is not copied yet is not lost.
 func (s *salvage) flush(ctx context.Context) error {
 	for waits := false; len(s.batch.works) > 0; {
 		err := s.db.writer.do(ctx, &s.batch)

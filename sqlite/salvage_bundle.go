@@ -5,13 +5,13 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// A bundle is salvaged with the first row that needs it: a name of which nothing else is left is
-// free again. The hash of a message tells whether the payload is what was accepted.
+// A bundle is salvaged with the first row that needs it. If nothing else of a bundle is left, its
+// name is free again. The hash of a message tells whether the payload is what was accepted.
 
-// oldBundle finds a bundle in the damaged file; nil: it is lost.
+// oldBundle finds a bundle in the damaged file. It returns nil if the bundle is lost.
 func (s *salvage) oldBundle(number int64) *rows.Bundle {
 	if s.bundle != nil && s.bundle.Seq == number {
-		return s.bundle // most messages have that of the one before
+		return s.bundle // most messages have the bundle of the message before
 	}
 	r, ok := s.strayBundles[number]
 	if !ok {
@@ -28,7 +28,7 @@ func (s *salvage) oldBundle(number int64) *rows.Bundle {
 	return s.bundle
 }
 
-// contentOf is the payload of a message, or of its bundle.
+// contentOf returns the payload of a message, or of its bundle.
 func (s *salvage) contentOf(body sqlitefile.Row) []byte {
 	if body.Null(1) {
 		return body.Bytes(2)
@@ -39,8 +39,8 @@ func (s *salvage) contentOf(body sqlitefile.Row) []byte {
 	return nil
 }
 
-// keepBundle brings a bundle along. Its name is what the copy of the notification says: no hash covers that of
-// the bundle's own row. One that is lost is made of what is known, if it is wanted without its payload.
+// keepBundle copies a bundle, under the name that the notification gives it: no hash covers the name in the
+// bundle's own row. If the bundle is lost and empty is true, keepBundle writes known instead.
 func (s *salvage) keepBundle(tx *writeTx, known *rows.Bundle, empty bool) error {
 	if b := s.oldBundle(known.Seq); b != nil {
 		named := *b

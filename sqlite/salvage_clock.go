@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
 )
 
-// noted is what the file that takes the damaged one's place begins with: the scale goes
-// on, with its leaps, since the instants of what is salvaged are of it. Where the
-// damaged file does not tell, nobody knows how long it has stood: then all the time
-// that there ever was is doubted, so that what would end is held.
+// noted returns the clock with which the new file begins. The new file keeps the old scale and its
+// leaps, since the salvaged instants are on that scale. If the damaged file's clock is unreadable,
+// nobody knows how long the file was out of use. Then all time is doubted, so that messages that
+// would end are held.
 func (s *salvage) noted(c *conn) (n noted, err error) {
 	old, err := sqlitefile.Open(s.file)
 	if err != nil {
@@ -34,14 +34,14 @@ func (s *salvage) noted(c *conn) (n noted, err error) {
 		for _, l := range guard.Leaps() {
 			lead -= l.False
 		}
-		guard.Leap(n.at, lead, true) // the scale is ahead, and nobody saw that pass
+		guard.Leap(n.at, lead, true) // the scale is ahead by time that nobody has seen pass
 	}
 	n.leaps = guard.Text()
 	return n, nil
 }
 
-// oldClock reads what a damaged file says of the clock. Nothing of that is under a hash:
-// it is believed if it agrees with itself, and with the newest message.
+// oldClock reads what a damaged file says about the clock. No hash covers it: it is believed if it
+// agrees with itself and with the newest message.
 func oldClock(old *sqlitefile.File, roots map[string]uint32) (n noted, known bool) {
 	meta := map[string]any{}
 	old.Index(roots["hf_meta"], func(r sqlitefile.Row) {

@@ -16,15 +16,15 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
 )
 
-// openOwned opens the file, or, if it is damaged, a new one into which it is
-// salvaged.
+// openOwned opens the file. If the file is damaged, it opens a new one and salvages the damaged one
+// into it.
 //
 //	suspicious? ──no──► open ──► done
 //	    │                └─ damaged ─┐
 //	    └─yes──► note, then rename ◄─┘ ──► new file ──► salvage ──► note that it is done
 //
-// The note comes first, so that a process which dies anywhere in between goes
-// on at the next start; salvaging twice changes nothing.
+// The note comes first, so that after a death at any point the next start goes on. A second salvage
+// changes nothing.
 func openOwned(ctx context.Context, path string, o Options, owner *ownership) (*DB, error) {
 	if resumed, err := resumeRestore(path); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func openOwned(ctx context.Context, path string, o Options, owner *ownership) (*
 		if err := setAsideAllowed(path, owner, cause); err != nil {
 			return nil, errors.Join(err, db.release())
 		}
-		// Renamed while it is open where that can be done: to close the
-		// last connection would merge the log into the file and delete it.
+		// Rename while the file is open, if the system allows that: closing the last connection
+		// would merge the log into the file and delete it.
 		if aside, err = begin(path, cause); err == nil {
 			err = aside.rename(path)
 		}
@@ -74,8 +74,8 @@ func openOwned(ctx context.Context, path string, o Options, owner *ownership) (*
 	return reopen(ctx, path, o, aside)
 }
 
-// goOn goes on with a salvage that was cut short. If the file that it fills is
-// damaged, too, another takes its place: nothing has been accepted into it.
+// goOn goes on with an interrupted salvage. If the new file is damaged too, it begins with another:
+// nothing was accepted into the damaged one.
 func goOn(ctx context.Context, path string, o Options, aside *Damage) (*DB, error) {
 	if err := aside.rename(path); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func goOn(ctx context.Context, path string, o Options, aside *Damage) (*DB, erro
 		}
 		cause = err
 	}
-	o.Logger.ErrorContext(ctx, "the file that a salvage fills is damaged, too: the salvage begins anew", slog.String("path", path),
+	o.Logger.ErrorContext(ctx, "the new file of a salvage is damaged, too: the salvage begins again", slog.String("path", path),
 		slog.String("kept", aside.File+partial), slog.Any("cause", cause))
 	if err := aside.again(path); err != nil {
 		return nil, err
@@ -96,8 +96,7 @@ func goOn(ctx context.Context, path string, o Options, aside *Damage) (*DB, erro
 	return reopen(ctx, path, o, aside)
 }
 
-// reopen opens the file that takes the place of the one set aside, and fills
-// it.
+// reopen opens the file that takes the place of the damaged one, and fills it.
 func reopen(ctx context.Context, path string, o Options, aside *Damage) (*DB, error) {
 	db := newOwned(path, o)
 	db.salvaging = newSalvage(db, aside)
@@ -110,7 +109,7 @@ func reopen(ctx context.Context, path string, o Options, aside *Damage) (*DB, er
 		return nil, errors.Join(db.room.explain(err), db.release())
 	}
 	db.lanes.mu.Lock()
-	db.lanes.careful = carefulSettles // whatever stopped the process before
+	db.lanes.careful = carefulSettles // whatever has stopped the process before
 	db.lanes.mu.Unlock()
 	if err := db.salvaging.start(ctx); err != nil {
 		db.writer.close()
@@ -119,20 +118,19 @@ func reopen(ctx context.Context, path string, o Options, aside *Damage) (*DB, er
 	return db, nil
 }
 
-// suspicion looks at the file before SQLite does: SQLite would take some
-// damage for the end of what was written, and go on without the rest.
-// Opened says that it was in use before; lax, that not every commit is synced:
-// then a power cut may leave holes in the log.
+// suspicion looks at the file before SQLite does. SQLite would take some damage for the end of what
+// was written, and go on without the rest. opened says that the file was in use before. lax says
+// that not every commit is synced: then a power cut may leave holes in the log.
 func suspicion(path string, opened, lax bool) error {
 	if err := marked(path); err != nil {
 		return err
 	}
 	if s, err := os.Stat(path + "-journal"); err == nil && s.Size() > 0 {
-		return nil // SQLite first undoes what was cut off while the file was made
+		return nil // the file was cut off while it was made; SQLite first undoes that
 	}
 	log, err := sqlitefile.ReadLog(path + "-wal")
 	if err != nil {
-		return nil //nolint:nilerr // unreadable is not damaged; SQLite will say what it is
+		return nil //nolint:nilerr // an unreadable log is not a damaged one; SQLite will say what is wrong
 	}
 	info, err := os.Stat(path)
 	absent := errors.Is(err, os.ErrNotExist)
@@ -144,7 +142,7 @@ func suspicion(path string, opened, lax bool) error {
 	case (absent || info.Size() == 0) && log.Commits > 0:
 		return fmt.Errorf("%w: it is absent or empty, and its log (-wal) is not", ErrDamaged)
 	case !absent && info.Size() == 0 && opened:
-		return fmt.Errorf("%w: it is empty, and was not", ErrDamaged)
+		return fmt.Errorf("%w: it is empty, and had content before", ErrDamaged)
 	case absent || info.Size() == 0:
 		return nil
 	}
@@ -155,8 +153,8 @@ func unseen(log sqlitefile.Log) error {
 	return fmt.Errorf("%w: its log (-wal) has %d commits that do not match their checksums", ErrDamaged, log.Unseen)
 }
 
-// checkLog refuses to copy a database whose log SQLite would take for one that
-// ends before it does: what stands behind that would be missing in the copy.
+// checkLog refuses to copy a database if SQLite would see only a part of its log. The copy would
+// miss the rest.
 func checkLog(path string) error {
 	log, err := sqlitefile.ReadLog(path + "-wal")
 	if err == nil && log.Damaged() {
@@ -165,14 +163,14 @@ func checkLog(path string) error {
 	return err
 }
 
-// checkHeader compares the first bytes of the file with what every file of
-// ours has there. Only a log that restores the first page excuses it.
+// checkHeader compares the first bytes of the file with those that all files of this package have.
+// They may differ only if the log restores the first page.
 func checkHeader(path string, size int64, log sqlitefile.Log) error {
 	f, err := os.Open(path) //nolint:gosec // the store's own file
 	if err != nil {
 		return nil
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // the file was only read
 	h := make([]byte, 100)
 	if n, _ := f.ReadAt(h, 0); n < len(h) {
 		return fmt.Errorf("%w: it ends within its header", ErrDamaged)
@@ -187,7 +185,7 @@ func checkHeader(path string, size int64, log sqlitefile.Log) error {
 	if pageSize == 1 {
 		pageSize = 1 << 16
 	}
-	counted := string(h[24:28]) == string(h[92:96]) // else the number of pages means nothing
+	counted := string(h[24:28]) == string(h[92:96]) // otherwise the number of pages means nothing
 	for _, fault := range []struct {
 		is   bool
 		text string
@@ -205,22 +203,22 @@ func checkHeader(path string, size int64, log sqlitefile.Log) error {
 	return nil
 }
 
-// setAsideAllowed refuses a file that was never ours, because it names none of
-// our tables and nothing was opened here before, and one that holds tables of
-// others beside ours: what they hold cannot be salvaged, and they would miss it.
+// setAsideAllowed refuses two kinds of files. A file that names no table of this package, and
+// beside which nothing was opened before, belongs to others. In a file that also holds tables of
+// others, those tables could not be salvaged and would be missed.
 func setAsideAllowed(path string, owner *ownership, cause error) error {
 	f, err := sqlitefile.Open(path)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // the file was only read
 	ours, foreign := owner.opened, ""
 	look := func(r sqlitefile.Row) {
 		if len(r.Values) != 5 || r.Int(3) < 2 {
 			return
 		}
 		ours = ours || isOurs(r.Text(1)) || isOurs(r.Text(2))
-		// Damage to one of the two names does not make it another's.
+		// If one of the two names is damaged, the other still shows that the table is ours.
 		if r.Text(0) == "table" && !isOurs(r.Text(1)) && !isOurs(r.Text(2)) {
 			foreign = r.Text(1)
 		}
@@ -245,8 +243,8 @@ func isOurs(table string) bool {
 	return strings.HasPrefix(table, "hf_") || strings.HasPrefix(table, "sqlite_")
 }
 
-// checkSchema compares the texts of our tables and indexes with what they were
-// when they were made: damage to one of them changes what statements do.
+// checkSchema compares the definitions of our tables and indexes with their state when they were
+// made: damage to a definition changes what statements do.
 func checkSchema(c *conn) error {
 	want, err := c.meta(metaSchemaHash)
 	if err != nil {
@@ -266,12 +264,12 @@ func checkSchema(c *conn) error {
 			"undo that, or restore a backup", ErrForeign, is, was)
 	}
 	if err == nil {
-		err = fmt.Errorf("%w: the text of its tables is not as it was written", ErrDamaged)
+		err = fmt.Errorf("%w: the definitions of its tables have changed", ErrDamaged)
 	}
 	return err
 }
 
-// schemaHash is a sum, because a copy may list the same texts in another order.
+// schemaHash is a sum, because a copy may list the same definitions in another order.
 func (c *conn) schemaHash() (sum int64, err error) {
 	err = c.rows(queries[schemaTexts], func(v []driver.Value) error {
 		h := sha256.Sum256(fmt.Appendf(nil, "%q", v))
@@ -281,7 +279,7 @@ func (c *conn) schemaHash() (sum int64, err error) {
 	return sum, err
 }
 
-// schemaCount grows with each change of the schema.
+// schemaCount returns a number that grows with each change of the schema.
 func (c *conn) schemaCount() (int64, error) {
 	text, err := c.pragma("PRAGMA schema_version")
 	if err != nil {
@@ -290,27 +288,26 @@ func (c *conn) schemaCount() (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// markOf is the file that remembers, for the next start, damage that was met
-// while the database was in use.
+// markOf names the file that tells the next start of damage that was met while the database was in
+// use.
 func markOf(path string) string { return path + ".damaged" }
 
-// marked says what the mark says, if there is one.
+// marked returns the damage that the mark describes, or nil if there is no mark.
 func marked(path string) error {
 	text, err := os.ReadFile(markOf(path))
 	if err != nil {
-		return nil //nolint:nilerr // there is none, or nobody can tell
+		return nil //nolint:nilerr // there is no mark, or nobody can tell
 	}
 	return fmt.Errorf("%w: noted while it was in use: %s", ErrDamaged, strings.TrimSpace(string(text)))
 }
 
-// damaged stops the store when SQLite says that the file is damaged: what was
-// acknowledged is in it, and the next start salvages it. Going on could build
-// on what is wrong.
+// damaged stops the store if SQLite says that the file is damaged. The file has what was
+// acknowledged, and the next start salvages it. Going on could build on damaged data.
 func (db *DB) damaged(err error) {
 	if !errors.Is(err, ErrDamaged) || db.Err() != nil {
 		return
 	}
-	if db.attached != nil { // the file is the caller's, and so is what becomes of it
+	if db.attached != nil { // the file is the caller's, who decides what to do with it
 		db.log.Error("database damaged", slog.String("path", db.path), slog.Any("error", err))
 		return
 	}
@@ -321,8 +318,8 @@ func (db *DB) damaged(err error) {
 	db.writer.stop(fmt.Errorf("%w; start again: the file will be set aside, and what can be read of it salvaged", err))
 }
 
-// noted translates an error of a reader. One whose file was taken away reads
-// another file, or none: that is what is wrong then, whatever SQLite says.
+// noted translates an error of a reader. If the file was taken away, the reader reads another file
+// or none. Then that is the error, whatever SQLite says.
 func (db *DB) noted(err error) error {
 	if err == nil {
 		return nil

@@ -137,7 +137,7 @@ func TestAnUnreadableCountIsTold(t *testing.T) {
 	var log bytes.Buffer
 	db := open(t, path, sqlite.Options{Source: "node", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	defer shut(t, db)
-	if !strings.Contains(log.String(), "has counted is not readable") {
+	if !strings.Contains(log.String(), "the counts of the interrupted salvage are not readable") {
 		t.Errorf("log: %s", log.String())
 	}
 }

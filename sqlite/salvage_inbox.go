@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
 )
 
-// salvagedMemory is how long an id is kept at least that comes out of a damaged
-// file: the time it was to be kept until may be damaged.
+// salvagedMemory is how long a salvaged id is kept at least: the end of its retention may be
+// damaged.
 const salvagedMemory = 7 * 24 * time.Hour
 
 // inbox salvages the rows of the inbox.
@@ -40,7 +40,7 @@ func (s *salvage) incoming(ctx context.Context, r sqlitefile.Row) error {
 	if waits {
 		body, ok = s.keptBody(r.ID)
 	}
-	// Under every name that the sender may have had: an id too many does no harm.
+	// Under every name that the sender may have had: an additional id does no harm.
 	for _, source := range s.sources[r.Int(1)] {
 		if waits && (!ok || !s.keptIntact(r, body, source)) {
 			continue
@@ -106,7 +106,7 @@ func (s *salvage) insertIncoming(tx *writeTx, r, body sqlitefile.Row, name strin
 	}
 	response, answer := r.Bytes(9), r.Values[10]
 	if !answerIntact(idFrom(r.Values[2]), response, answer) {
-		response, answer = nil, r.Int(10) // a hash says that there was one
+		response, answer = nil, r.Int(10) // the hash shows that there was a response
 	}
 	seq, err := tx.conn.insert(salvageInbox, r.ID, source, r.Values[2], r.Text(3), hash, asBit(waits), received, processed, expires, nullBytes(response), answer)
 	if err != nil || seq == 0 {
@@ -123,9 +123,8 @@ func (s *salvage) insertIncoming(tx *writeTx, r, body sqlitefile.Row, name strin
 	return err
 }
 
-// inboxByIndex remembers the ids that only the index knows. A message that
-// waited and whose content is lost is not remembered: nobody has processed it,
-// and its sender may send it again.
+// inboxByIndex remembers the ids that only the index has. It leaves out waiting messages whose
+// content is lost: nobody has processed them, and their senders may send them again.
 func (s *salvage) inboxByIndex(ctx context.Context) (err error) {
 	waits := map[int64]struct{}{}
 	s.old.Index(s.roots["hf_inbox_kept"], func(r sqlitefile.Row) { waits[r.Int(0)] = struct{}{} })
@@ -166,7 +165,7 @@ func (s *salvage) rememberID(tx *writeTx, name string, id driver.Value, lost boo
 	return nil
 }
 
-// events salvages the journal, of messages as far as they were salvaged.
+// events salvages the journal, except entries of messages that were not salvaged.
 func (s *salvage) events(ctx context.Context) (err error) {
 	one := func(r sqlitefile.Row) {
 		kind, state := r.Int(2), r.Int(3)

@@ -11,19 +11,18 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// oldMessage is a message as it will stand in the new file.
+// oldMessage is a message to be written into the new file.
 type oldMessage struct {
 	m     holdfast.Message
-	row   sqlitefile.Row // of hf_message, seq and all
+	row   sqlitefile.Row // of hf_message, with its seq
 	body  sqlitefile.Row
-	sound bool // it is what was accepted
+	sound bool // the message is what was accepted
 }
 
-// unknownDestination is where messages stand of which only the id is left.
+// unknownDestination is the destination of messages of which only the id is left.
 const unknownDestination = "$unknown"
 
-// messages salvages the rows that the table's tree leads to: those that are
-// live first, then those that are final.
+// messages salvages the rows that the table's tree leads to: the live ones or the final ones.
 func (s *salvage) messages(ctx context.Context, final bool) (err error) {
 	s.eachOf("hf_message", messageColumns, func(r sqlitefile.Row) {
 		state := holdfast.State(r.Int(4))
@@ -34,7 +33,7 @@ func (s *salvage) messages(ctx context.Context, final bool) (err error) {
 	return err
 }
 
-// message salvages one row if its body is found and matches.
+// message salvages one row, if its body is found and matches.
 func (s *salvage) message(ctx context.Context, r sqlitefile.Row) error {
 	if idFrom(r.Values[1]) == "" {
 		s.misfits++
@@ -42,7 +41,7 @@ func (s *salvage) message(ctx context.Context, r sqlitefile.Row) error {
 	}
 	if body, ok := s.body(r.ID); ok {
 		if m, ok := s.match(r, body); ok {
-			// Another row may have this one's number by damage: it is missing still.
+			// By damage, another row may have this one's number: that row is still missing.
 			if other, ok := s.missing[r.ID]; ok && idFrom(other.Values[1]) == m.ID {
 				delete(s.missing, r.ID)
 			}
@@ -77,7 +76,7 @@ func (s *salvage) match(r, body sqlitefile.Row) (holdfast.Message, bool) {
 	return holdfast.Message{}, false
 }
 
-// matchAny is match for a row of which not even the number of its route is left.
+// matchAny is match for a row that has lost even the number of its route.
 func (s *salvage) matchAny(r, body sqlitefile.Row) (m holdfast.Message, ok bool) {
 	r.Values = slices.Clone(r.Values)
 	for number := range s.routes {
@@ -96,7 +95,7 @@ func (s *salvage) messageFrom(r, body sqlitefile.Row, route oldRoute, destinatio
 	}
 }
 
-// strayBytes bounds the payloads of stray bodies and bundles that are held in memory.
+// strayBytes limits the payloads of stray bodies and bundles in memory.
 const strayBytes = 256 << 20
 
 // strayMessages looks for bodies, bundles and messages on pages that no tree leads to.
@@ -117,7 +116,7 @@ func (s *salvage) strayMessages(ctx context.Context) (err error) {
 		case int64: // a hash
 			s.stray[r.ID] = r
 			bytes += len(r.Bytes(2))
-		case []byte: // of a bundle, which has as many columns
+		case []byte: // of a bundle, which has as many columns as a body
 			s.strayBundles[r.ID] = r
 			bytes += len(content)
 		}
@@ -135,8 +134,7 @@ func (s *salvage) strayMessages(ctx context.Context) (err error) {
 	return err
 }
 
-// byIndex looks for messages that only the index of ids knows, or knows under
-// another number.
+// byIndex looks for messages that only the index of ids has, or that it has under another number.
 func (s *salvage) byIndex(ctx context.Context) (err error) {
 	if pages, rows := s.old.Damage(); pages+rows+s.misfits+len(s.missing) == 0 {
 		return nil
@@ -188,7 +186,7 @@ func (s *salvage) indexPage(ctx context.Context, page map[int64]driver.Value) er
 	return nil
 }
 
-// lostRow salvages a message whose row is lost, or is another than its id says.
+// lostRow salvages a message whose row is lost, or does not match its id.
 func (s *salvage) lostRow(ctx context.Context, seq int64, id driver.Value) error {
 	row, had := s.missing[seq]
 	under := seq
@@ -210,7 +208,7 @@ func (s *salvage) lostRow(ctx context.Context, seq int64, id driver.Value) error
 		m, sound = s.matchAny(row, body)
 	}
 	if had && !sound {
-		return nil // broken has it
+		return nil // broken salvages it
 	}
 	delete(s.missing, under)
 	if !sound {
@@ -219,12 +217,12 @@ func (s *salvage) lostRow(ctx context.Context, seq int64, id driver.Value) error
 	return s.put(ctx, oldMessage{m, row, body, sound})
 }
 
-// oldState is what the indexes on states know of a message.
+// oldState is what the indexes on states say about a message.
 type oldState struct{ lane, state, due int64 }
 
-// stateRow makes a row of what the indexes on states know of a message whose
-// own row is lost. One that none of them lists has been delivered, unless they
-// are damaged too: better twice than never.
+// stateRow makes a row for a message whose own row is lost, from the indexes on states. A message
+// in none of them was delivered, unless they are damaged too. Then it counts as pending: better
+// twice than never.
 func (s *salvage) stateRow(seq int64) sqlitefile.Row {
 	if s.states == nil {
 		s.states = map[int64]oldState{}
@@ -246,8 +244,8 @@ func (s *salvage) stateRow(seq int64) sqlitefile.Row {
 	return sqlitefile.Row{ID: seq, Values: v}
 }
 
-// broken keeps what is left of messages whose content is lost: where they
-// still had to be delivered, people find them parked.
+// broken keeps what is left of messages whose content is lost. Operators find those that still had
+// to be delivered parked.
 func (s *salvage) broken(ctx context.Context) error {
 	for _, r := range s.missing {
 		body, ok := s.body(r.ID)
@@ -261,7 +259,7 @@ func (s *salvage) broken(ctx context.Context) error {
 	return nil
 }
 
-// guess takes the first names that a row leads to.
+// guess takes the first names to which a row leads.
 func (s *salvage) guess(r, body sqlitefile.Row) holdfast.Message {
 	destination := unknownDestination
 	if names := s.lanes[r.Int(3)]; len(names) > 0 {
@@ -281,11 +279,11 @@ func (s *salvage) put(ctx context.Context, o oldMessage) error {
 	return s.add(ctx, len(o.m.Payload), func(tx *writeTx) error { return s.insert(tx, &o) })
 }
 
-// salvageReason is told of messages that were parked for their content.
+// salvageReason is the last error of messages that were parked because of their content.
 const salvageReason = "the database file was damaged: the content of this message is lost or in doubt, and it was not sent"
 
-// insert writes the row, unless it is there: what a salvage that was cut short
-// has written may have been delivered since.
+// insert writes the row unless it exists: a row that an interrupted salvage has written may have
+// been delivered since.
 func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 	r := &o.row
 	state := holdfast.State(max(min(r.Int(4), 255), 0))
@@ -374,8 +372,7 @@ func (n *Salvaged) message(state holdfast.State, sound bool) {
 	}
 }
 
-// routeOf interns names, and restores the settings of a lane with the first
-// message that is in it.
+// routeOf interns names. With the first message of a lane, it restores the lane's settings.
 func (s *salvage) routeOf(tx *writeTx, m *holdfast.Message) (*lane, int64, error) {
 	r, err := tx.route(m)
 	if err != nil {
@@ -390,8 +387,8 @@ func (s *salvage) routeOf(tx *writeTx, m *holdfast.Message) (*lane, int64, error
 	return r.lane, r.route, nil
 }
 
-// restoreLane gives a lane what it had in the old file, unless a person has decided since, or it
-// has another fault.
+// restoreLane gives a lane its settings from the old file, unless an operator has decided since, or
+// the lane has another fault.
 func (tx *writeTx) restoreLane(l *lane, old *oldLane) error {
 	if err := tx.setOrder(l, old.order); err != nil {
 		return err
@@ -408,15 +405,14 @@ func (tx *writeTx) restoreLane(l *lane, old *oldLane) error {
 	return err
 }
 
-// times of a row, made possible.
+// oldTimes are the times of a row, corrected to possible values.
 type oldTimes struct {
 	due, created, expires int64
 	firstTry, settled     any
 	blocked               bool
 }
 
-// placeOld keeps the times of a row as far as they can be: none of them is
-// under the hash.
+// placeOld keeps the times of a row if they are possible: the hash covers none of them.
 func placeOld(r *sqlitefile.Row, state holdfast.State, now int64) oldTimes {
 	t := oldTimes{due: r.Int(5), created: min(max(r.Int(6), 0), now), expires: never}
 	if !r.Null(7) {
@@ -433,7 +429,7 @@ func placeOld(r *sqlitefile.Row, state holdfast.State, now int64) oldTimes {
 		return t
 	}
 	const far = int64(10 * 365 * 24 * time.Hour / time.Microsecond)
-	if r.Int(15) == 1 || t.due > now+far { // it was blocked; or no delay is so long
+	if r.Int(15) == 1 || t.due > now+far { // the message was blocked, or the delay is too long to be real
 		t.due = now
 	}
 	t.due = min(t.due, t.expires)

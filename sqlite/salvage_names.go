@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// eachOf calls yield for each row of a table whose shape is right.
+// eachOf calls yield for each row of a table that has the right number of columns.
 func (s *salvage) eachOf(table string, columns int, yield func(r sqlitefile.Row)) {
 	s.old.Table(s.roots[table], func(r sqlitefile.Row) {
 		if len(r.Values) == columns {
@@ -19,8 +19,8 @@ func (s *salvage) eachOf(table string, columns int, yield func(r sqlitefile.Row)
 	})
 }
 
-// entries is eachOf for an index, whose last column is the row's id, or for a
-// table without row ids.
+// entries is eachOf for an index, whose last column is the row's id, or for a table without row
+// ids.
 func (s *salvage) entries(index string, columns int, yield func(r sqlitefile.Row)) (whole bool) {
 	return s.old.Index(s.roots[index], func(r sqlitefile.Row) {
 		if len(r.Values) == columns {
@@ -41,8 +41,8 @@ const (
 	eventColumnCount                  = 18
 )
 
-// findNames reads what many messages share: from the tables, and from the
-// indexes, which hold the same a second time.
+// findNames reads the names that many messages share, from the tables and from the indexes, which
+// hold them a second time.
 func (s *salvage) findNames() {
 	s.eachOf("hf_lane", laneColumns, s.laneRow)
 	s.entries("sqlite_autoindex_hf_lane_1", laneIndexColumns, func(r sqlitefile.Row) { s.lane(r.Int(1), r.Text(0)) })
@@ -67,7 +67,7 @@ func (s *salvage) findNames() {
 		case !table && number && len(r.Values) == routeIndexColumns && r.Text(1) != "":
 			s.route(r.Int(4), oldRoute{r.Int(0), r.Text(1), r.Text(2), r.Text(3)})
 		case !table && number && len(r.Values) == laneIndexColumns && r.Text(0) != "":
-			// It may be a lane's or a source's: a wrong one matches no hash.
+			// The entry may be a lane's or a source's: a wrong one matches no hash.
 			s.lane(r.Int(1), r.Text(0))
 			s.source(r.Int(1), r.Text(0))
 		}
@@ -83,7 +83,7 @@ func last(r sqlitefile.Row) any {
 
 func (s *salvage) laneRow(r sqlitefile.Row) {
 	s.lane(r.ID, r.Text(1))
-	// Its number, the first column, is none of the row's.
+	// The first column is the number, which rows.Lane does not have.
 	row, ok := s.described(rows.Of((*rows.Lane)(nil)), sqlitefile.Row{Values: r.Values[1:]})
 	if _, known := s.orders[r.Text(1)]; !ok || known {
 		return
@@ -92,7 +92,7 @@ func (s *salvage) laneRow(r sqlitefile.Row) {
 	if order < orderLoose || order > orderFreeing {
 		order = orderLoose
 	}
-	s.orders[r.Text(1)] = oldLane{order, row.(*rows.Lane)} //nolint:forcetypeassert // asked for
+	s.orders[r.Text(1)] = oldLane{order, row.(*rows.Lane)} //nolint:forcetypeassert // the table was given
 }
 
 func (s *salvage) routeRow(r sqlitefile.Row) {
@@ -126,7 +126,7 @@ func (s *salvage) settings(ctx context.Context) error {
 		}
 	})
 	if events > 1<<50 {
-		events = 1 << 50 // nobody writes so many: a damaged number
+		events = 1 << 50 // more than anybody writes: the number is damaged
 	}
 	type cursor struct {
 		name string

@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// notificationColumnCount is how many hf_notification has.
+// notificationColumnCount is the number of columns of hf_notification.
 const notificationColumnCount = 25
 
-// notifications salvages those whose message is there, or that had ended: one
-// that still waits without its message would only seem to be delivered some day,
-// and its site, which sends again, is to find its id free.
+// notifications salvages the notifications that have ended or whose message exists. A notification
+// that waits without its message would never be delivered. Without it, its id is free, so that the
+// site can send it again.
 func (s *salvage) notifications(ctx context.Context) (err error) {
 	take := func(r sqlitefile.Row) {
 		if err == nil && copyOf(r) {
@@ -53,7 +53,7 @@ func (s *salvage) insertNotification(tx *writeTx, r sqlitefile.Row) error {
 	return err
 }
 
-// notified returns what the copy of a notification beside a message tells of its bundle, if there is one.
+// notified returns what the copy of a notification beside a message says about its bundle, if there is a copy.
 func (s *salvage) notified(seq int64) (*rows.Bundle, bool) {
 	r, ok := s.old.Find(s.roots["hf_notification"], seq)
 	if !ok || !copyOf(r) {
@@ -62,8 +62,8 @@ func (s *salvage) notified(seq int64) (*rows.Bundle, bool) {
 	return bundleOfCopy(r), true
 }
 
-// bundleOfCopy returns what a copy of a notification tells of its bundle. Only the first copy tells which
-// message is the first: in a file that was copied from PostgreSQL the others need not follow it.
+// bundleOfCopy returns what a copy of a notification says about its bundle. Only the first copy says which
+// message is the first: in a file that was copied from PostgreSQL the numbers need not follow each other.
 func bundleOfCopy(r sqlitefile.Row) *rows.Bundle {
 	b := &rows.Bundle{Seq: r.Int(14), Kind: notify.BundleKind, Source: r.Text(8), ID: idFrom(r.Values[1]), Created: rows.Instant(r.Int(15))}
 	if r.Int(2) == 0 {
@@ -72,7 +72,7 @@ func bundleOfCopy(r sqlitefile.Row) *rows.Bundle {
 	return b
 }
 
-// copyOf says whether a row is that of a copy of a notification.
+// copyOf reports whether a row is the copy of a notification.
 func copyOf(r sqlitefile.Row) bool {
 	return len(r.Values) == notificationColumnCount && idFrom(r.Values[1]) != "" && r.Int(14) > 0
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// plain salvages the tables whose rows are as they are described: what people have set, or
-// the rest.
+// plain salvages the tables whose rows are described in package rows: either those that operators
+// have set, or the rest.
 func (s *salvage) plain(ctx context.Context, book bool) error {
 	for _, t := range rows.Plain() {
 		switch t.New().(type) {
 		case *rows.Lane, *rows.Channel, *rows.List, *rows.Recipient, *rows.Bundle:
-			continue // routeOf, book and keepBundle have them
+			continue // routeOf, book and keepBundle salvage these
 		}
 		if t.Book != book {
 			continue
@@ -29,8 +29,8 @@ func (s *salvage) plain(ctx context.Context, book bool) error {
 	return nil
 }
 
-// plainTable salvages the rows that the tree of a table leads to: what stands elsewhere may
-// have been deleted, as a token that somebody took away.
+// plainTable salvages the rows that the tree of a table leads to. Rows elsewhere may have been
+// deleted, like a revoked token.
 func (s *salvage) plainTable(ctx context.Context, t *rows.Table) (err error) {
 	s.rowsOf(t.Name, len(t.Columns), func(r sqlitefile.Row) {
 		if row, ok := s.described(t, r); ok && err == nil {
@@ -40,7 +40,7 @@ func (s *salvage) plainTable(ctx context.Context, t *rows.Table) (err error) {
 	return err
 }
 
-// rowsOf is eachOf for a table with row ids and for one without.
+// rowsOf is eachOf for a table with or without row ids.
 func (s *salvage) rowsOf(table string, columns int, yield func(r sqlitefile.Row)) (whole bool) {
 	if s.tables[table] {
 		s.eachOf(table, columns, yield)
@@ -49,7 +49,7 @@ func (s *salvage) rowsOf(table string, columns int, yield func(r sqlitefile.Row)
 	return s.entries(table, columns, yield)
 }
 
-// insertPlain writes rows that are not there yet, if what they go with is.
+// insertPlain writes rows that do not exist yet, if their parent rows exist.
 func (s *salvage) insertPlain(tx *writeTx, list ...rows.Row) error {
 	for _, r := range list {
 		n, err := tx.write(0, keepRow, []rows.Row{r})
@@ -61,10 +61,11 @@ func (s *salvage) insertPlain(tx *writeTx, list ...rows.Row) error {
 	return nil
 }
 
-// told is how many rows the log names.
+// told is the largest number of rows that the log names.
 const told = 1000
 
-// described is describedRow, and notes what is lost. What of it people have set the log names.
+// described is describedRow that also counts losses. The log names the lost rows that operators
+// have set.
 func (s *salvage) described(t *rows.Table, r sqlitefile.Row) (rows.Row, bool) {
 	row, mended, ok := describedRow(t, r)
 	switch {
@@ -83,7 +84,7 @@ func (s *salvage) described(t *rows.Table, r sqlitefile.Row) (rows.Row, bool) {
 	return row, ok
 }
 
-// keyOf is the first column of a row that is lost, for people.
+// keyOf returns the first column of a lost row, for people.
 func keyOf(r sqlitefile.Row) string {
 	if len(r.Values) == 0 || r.Values[0] == nil {
 		return "not readable"
@@ -91,8 +92,8 @@ func keyOf(r sqlitefile.Row) string {
 	return fmt.Sprintf("%.100q", fmt.Sprintf("%s", r.Values[0]))
 }
 
-// describedRow is a row as it is described, with the columns that have lost their value; false:
-// it cannot have been one, or is of no use without what it has lost.
+// describedRow makes a row of its description, and returns the columns whose values are lost. It
+// returns false if the row cannot be one of the table, or is useless without what it has lost.
 func describedRow(t *rows.Table, r sqlitefile.Row) (row rows.Row, mended []string, ok bool) {
 	if len(r.Values) != len(t.Columns) {
 		return nil, nil, false
@@ -117,8 +118,9 @@ func describedRow(t *rows.Table, r sqlitefile.Row) (row rows.Row, mended []strin
 	return row, mended, usable(row)
 }
 
-// describedField sets a field; false: the column cannot have had this value, and the field
-// keeps its zero value. So a credential that was revoked stays that, and is not valid for ever.
+// describedField sets a field. It returns false if the column cannot have had this value; the field
+// then keeps its zero value. So a revoked credential stays revoked, and does not become valid for
+// ever.
 func describedField(c *rows.Column, field, v any) (ok bool) {
 	if v == nil {
 		if at, is := field.(*rows.Instant); is && c.Null {
@@ -150,8 +152,8 @@ func describedField(c *rows.Column, field, v any) (ok bool) {
 	return ok
 }
 
-// usable replaces values that a program would stumble over; false: nothing can be done with
-// what is left.
+// usable replaces values that would make a program fail. It returns false if the rest of the row is
+// useless.
 func usable(r rows.Row) bool {
 	switch r := r.(type) {
 	case *rows.Token:
@@ -176,7 +178,7 @@ func usable(r rows.Row) bool {
 type oldBook struct {
 	channels   map[string]*rows.Channel
 	lists      map[string]*rows.List
-	recipients map[string]map[int64]*rows.Recipient // by list and place
+	recipients map[string]map[int64]*rows.Recipient // by list and position
 }
 
 func (b *oldBook) take(r rows.Row) {
@@ -193,8 +195,8 @@ func (b *oldBook) take(r rows.Row) {
 	}
 }
 
-// book salvages channels and lists, which stand nowhere else. What is missing is
-// told: who reads the log can put it back.
+// book salvages channels and lists, which are stored nowhere else. It logs what is missing, so that
+// operators can put it back.
 func (s *salvage) book(ctx context.Context) error {
 	b := oldBook{map[string]*rows.Channel{}, map[string]*rows.List{}, map[string]map[int64]*rows.Recipient{}}
 	channels, lists, recipients := rows.Of((*rows.Channel)(nil)), rows.Of((*rows.List)(nil)), rows.Of((*rows.Recipient)(nil))
@@ -208,13 +210,13 @@ func (s *salvage) book(ctx context.Context) error {
 	}
 	if !whole {
 		s.orphans(func(table bool, r sqlitefile.Row) {
-			for _, t := range []*rows.Table{channels, recipients} { // a row of hf_list looks like one of an index
+			for _, t := range []*rows.Table{channels, recipients} { // a row of hf_list looks like an index entry
 				if row, _, ok := describedRow(t, r); ok && !table {
 					b.take(row)
 				}
 			}
 		})
-		s.db.log.ErrorContext(ctx, "salvage: pages of channels and lists are damaged: some that are not named here may be lost", slog.String("file", s.file))
+		s.db.log.ErrorContext(ctx, "salvage: pages of channels and lists are damaged: others than those named here may be lost", slog.String("file", s.file))
 	}
 	for _, c := range b.channels {
 		if err := s.add(ctx, 0, func(tx *writeTx) error { return s.insertPlain(tx, c) }); err != nil {
@@ -223,7 +225,7 @@ func (s *salvage) book(ctx context.Context) error {
 	}
 	for name := range b.recipients {
 		if b.lists[name] == nil {
-			s.db.log.ErrorContext(ctx, "salvage: of a list only recipients are left: its description is lost", slog.String("list", name))
+			s.db.log.ErrorContext(ctx, "salvage: the description of a list is lost, and its recipients are kept", slog.String("list", name))
 			b.lists[name] = &rows.List{Name: name}
 		}
 	}
@@ -241,7 +243,7 @@ func (s *salvage) book(ctx context.Context) error {
 	})
 }
 
-// list salvages a list with what is left of its recipients, and says what is lost.
+// list salvages a list with the recipients that are left, and logs what is lost.
 func (s *salvage) list(ctx context.Context, l *rows.List, left map[int64]*rows.Recipient) error {
 	want := max(l.Recipients, 0)
 	var list []rows.Row
@@ -256,7 +258,7 @@ func (s *salvage) list(ctx context.Context, l *rows.List, left map[int64]*rows.R
 	return s.add(ctx, 64*len(list), func(tx *writeTx) error {
 		n, err := tx.write(0, keepRow, []rows.Row{l})
 		if err != nil || n == 0 {
-			return err // it is there, whole
+			return err // the list exists, complete
 		}
 		s.count(func(d *Damage) { d.Salvaged.Lists++ })
 		return s.insertPlain(tx, list...)

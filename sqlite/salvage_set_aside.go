@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// Damage reports a database file that was set aside because it is damaged. It
-// stands as JSON beside that file, until somebody moves both away.
+// Damage reports a database file that was set aside because it is damaged. The report is stored as
+// JSON beside that file, until somebody moves both away.
 type Damage struct {
 	File  string    `json:"file"` // what was set aside; its log has "-wal" added
 	At    time.Time `json:"at"`
 	Cause string    `json:"cause"`
-	// Done: salvage has ended. Until then nothing is accepted.
+	// Done means that salvage has ended. Until then nothing is accepted.
 	Done     bool     `json:"done"`
 	Salvaged Salvaged `json:"salvaged"`
-	// Lost is how many rows are known to have been there and could not be
-	// read. More: parts could not be read that may have held others.
+	// Lost is how many rows existed but could not be read. More means that unreadable parts may
+	// have held further rows.
 	Lost int64 `json:"lost"`
 	More bool  `json:"more_may_be_lost"`
-	// Mended is how many rows were kept, of which a value could not be read: it is empty.
+	// Mended is how many rows were kept with values that could not be read and are now empty.
 	Mended int64 `json:"mended,omitempty"`
-	// Restored: a restore ended the salvage, and put a backup in its place.
+	// Restored means that a restore has ended the salvage and replaced the file with a backup.
 	Restored bool `json:"restored,omitempty"`
 }
 
@@ -37,7 +37,7 @@ type Salvaged struct {
 	Parked    int64 `json:"parked"`
 	Expired   int64 `json:"expired"`
 	Final     int64 `json:"final"`  // delivered or discarded
-	Broken    int64 `json:"broken"` // parked as undecodable: their content is lost, or in doubt
+	Broken    int64 `json:"broken"` // parked as undecodable: their content is lost or in doubt
 	InboxIDs  int64 `json:"inbox_ids"`
 	InboxKept int64 `json:"inbox_kept"`
 	Events    int64 `json:"events"`
@@ -49,7 +49,7 @@ type Salvaged struct {
 	Lists         int64 `json:"lists"`
 	Recipients    int64 `json:"recipients"`
 
-	Rows map[string]int64 `json:"rows,omitempty"` // of other tables, by their names
+	Rows map[string]int64 `json:"rows,omitempty"` // of other tables, by table name
 }
 
 // plain counts rows of a table.
@@ -71,7 +71,7 @@ func (n *Salvaged) plain(table string, by int64) {
 	}
 }
 
-// String says in a sentence what happened.
+// String describes the damage in a sentence.
 func (d *Damage) String() string {
 	s := fmt.Sprintf("%s was set aside on %s (%s)", d.File, d.At.Format(time.RFC3339), d.Cause)
 	if !d.Done {
@@ -98,11 +98,11 @@ func (d *Damage) String() string {
 
 const asideInfix = ".damaged-"
 
-// Sides are the files that go with a database.
+// sides are the suffixes of the files of a database.
 func sides() []string { return []string{"-wal", "-shm", ""} } // the database last: without its log it must not be opened
 
-// SetAside lists the damaged files that stand in a data folder, oldest first.
-// A file without a readable report is listed with what its name tells.
+// SetAside lists the damaged files in a data folder, oldest first. For a file without a readable
+// report it returns what the file's name tells.
 func SetAside(dir string) ([]Damage, error) {
 	names, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+asideInfix+"*"))
 	if err != nil {
@@ -128,7 +128,7 @@ func SetAside(dir string) ([]Damage, error) {
 			_, at, _ := strings.Cut(filepath.Base(name), asideInfix)
 			d.At, _ = time.Parse(asideTime, at)
 		}
-		d.File = name // it may have been moved since
+		d.File = name // the file may have been moved since
 		list = append(list, *d)
 	}
 	slices.SortFunc(list, func(a, b Damage) int { return a.At.Compare(b.At) })
@@ -141,8 +141,8 @@ func escapeGlob(dir string) string {
 
 const asideTime = "20060102T150405.000Z"
 
-// Damage lists what has been set aside of this store's file and still stands
-// beside it: to move it away is to acknowledge it.
+// Damage lists the files that were set aside for this store and are still beside its file. Moving a
+// file away acknowledges it.
 func (db *DB) Damage() []Damage {
 	all, err := SetAside(filepath.Dir(db.path))
 	if err != nil {
@@ -175,8 +175,8 @@ func (d *Damage) write() error {
 	return syncFolder(d.File)
 }
 
-// unfinished finds a file whose salvage was begun and has not ended. Of one whose report
-// cannot be read nobody can tell; SetAside lists it as one of which rows are lost.
+// unfinished finds a file whose salvage has begun and not ended. An unreadable report does not
+// tell; SetAside lists its file as one that has lost rows.
 func unfinished(path string, log *slog.Logger) (*Damage, error) {
 	names, err := filepath.Glob(escapeGlob(path) + asideInfix + "*.json")
 	if err != nil {
@@ -196,8 +196,8 @@ func unfinished(path string, log *slog.Logger) (*Damage, error) {
 	return nil, nil
 }
 
-// supersede ends the salvage of a damaged file, because a restore puts another
-// database in its place. It returns the file, if that stood there until now.
+// supersede ends the salvage of a damaged file, because a restore replaces the database. It returns
+// the file's new name if the file is only now moved there.
 func supersede(path string) (moved string, err error) {
 	d, err := unfinished(path, slog.New(slog.DiscardHandler))
 	if err != nil || d == nil {
@@ -216,7 +216,7 @@ func supersede(path string) (moved string, err error) {
 	return moved, nil
 }
 
-// begin notes that the file is to be set aside, under a name that nothing has.
+// begin notes that the file will be set aside, under an unused name.
 func begin(path string, cause error) (*Damage, error) {
 	now := time.Now().UTC()
 	d := &Damage{Cause: cause.Error(), At: now.Truncate(time.Millisecond)}
@@ -234,19 +234,18 @@ func begin(path string, cause error) (*Damage, error) {
 		now = now.Add(time.Millisecond)
 	}
 	if err := d.write(); err != nil {
-		return nil, fmt.Errorf("%w; it is to be set aside, which could not be noted: %w; see to that (a full disk: free as much space as the file has), and start again: nothing was touched",
+		return nil, fmt.Errorf("%w; it could not be set aside, because no note of that could be written: %w; correct that (if the disk is full, free as much space as the file has) and start again: nothing was changed",
 			cause, err)
 	}
 	return d, nil
 }
 
-// rename moves the file and its sides, as far as that has not been done. That
-// the file stands under its new name says that all is done; where there was no
-// file, but a log, an empty one says so. The mark goes before the file does:
-// afterwards, it is the new file's.
+// rename moves the file and its sides, unless that is done already. If the file has its new name,
+// all is done. If there was only a log and no file, rename makes an empty file to show that. It
+// removes the mark before it moves the file: afterwards the mark would be the new file's.
 func (d *Damage) rename(path string) error {
 	if _, err := os.Lstat(d.File); err == nil {
-		return nil // what stands at path is the new file
+		return nil // the new file is at path
 	}
 	for _, side := range sides() {
 		if side == "" {
@@ -274,8 +273,7 @@ func (d *Damage) rename(path string) error {
 	return nil
 }
 
-// succeed makes the file that takes the place of the damaged one, empty, for the
-// same users.
+// succeed makes the empty file that takes the place of the damaged one, for the same users.
 func (d *Damage) succeed(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -291,12 +289,11 @@ func (d *Damage) succeed(path string) error {
 	return errors.Join(f.Chmod(like.Mode().Perm()|0o600), f.Close(), giveTo(path, like))
 }
 
-// partial ends the name of a file that was being filled by a salvage, and was
-// damaged itself. Everything in it is in the file that is salvaged.
+// partial is the suffix of a new file that was itself damaged during a salvage. All its content is
+// also in the file that is being salvaged.
 const partial = ".partial"
 
-// again makes room for another file to salvage into. One that was kept before
-// is not kept any longer.
+// again makes room for another new file. It deletes an earlier partial file.
 func (d *Damage) again(path string) error {
 	for _, side := range sides() {
 		err := os.RemoveAll(d.File + partial + side)
@@ -310,7 +307,7 @@ func (d *Damage) again(path string) error {
 	return errors.Join(os.RemoveAll(markOf(path)), syncFolder(path))
 }
 
-// writeSynced writes a small file that is on disk when it returns.
+// writeSynced writes a small file, which is on disk when it returns.
 func writeSynced(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640) //nolint:gosec // beside the database, for its group
 	if err != nil {

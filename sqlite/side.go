@@ -16,13 +16,13 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// Side is the store as package nodestore builds on it.
+// Side returns the store's seam for package nodestore.
 func (db *DB) Side() side.Store { return sideStore{db} }
 
 type sideStore struct{ db *DB }
 
-// portable turns a statement of package side into one of SQLite. Nobody writes beside a
-// transaction that writes, so rows need no lock.
+// portable turns a statement of package side into one for SQLite. Nobody else can write during a
+// transaction that writes, so rows need no locks.
 func portable(sql string, args []any, now func() int64) (string, []any) {
 	sql = strings.ReplaceAll(strings.TrimSuffix(sql, " FOR UPDATE"), "$", "?")
 	if strings.Contains(sql, "hf_now()") {
@@ -41,7 +41,7 @@ func (s sideStore) Change(ctx context.Context, c side.Cost, f func(tx side.Tx) e
 	return k.fault
 }
 
-// sideChange is the work of Change.
+// sideChange is the work of one Change call.
 type sideChange struct {
 	cost   side.Cost
 	change func(tx side.Tx) error
@@ -56,14 +56,14 @@ func (k *sideChange) apply(tx *writeTx) error {
 	if k.fault = nil; t.used {
 		return err
 	}
-	k.fault = err // it concerns this caller only
+	k.fault = err // the error concerns only this caller
 	return nil
 }
 
 // sideTx implements side.Tx.
 type sideTx struct {
 	tx   *writeTx
-	used bool // something was written, or has failed
+	used bool // a statement was run, or has failed
 }
 
 func (t *sideTx) Put(list ...rows.Row) error {
@@ -153,8 +153,8 @@ func (s sideStore) EachRow(ctx context.Context, w rows.Range, yield func(r rows.
 // Clock implements side.Store.
 func (s sideStore) Clock(context.Context) (side.Clock, error) { return s.db.clock, nil }
 
-// Judge implements side.Clock. Time that was seen to pass ends what lets somebody in
-// whatever the clock shows: nobody is let in for longer by a wrong one.
+// Judge implements side.Clock. Time that was seen to pass ends access, whatever the clock shows: a
+// wrong clock gives nobody longer access.
 func (c *clock) Judge(until rows.Instant, lasts time.Duration) belief.Verdict {
 	c.look()
 	return c.guard.Judge(c.now(), int64(until), micros(lasts))
@@ -176,7 +176,7 @@ func (s sideStore) Time(at rows.Instant) (t time.Time) {
 // Full implements side.Store.
 func (s sideStore) Full() bool { return s.db.Full() }
 
-// Incarnation implements side.Store: a Restore makes another one.
+// Incarnation implements side.Store. A Restore starts a new incarnation.
 func (s sideStore) Incarnation(ctx context.Context) (id string, err error) {
 	if err = s.db.readable(ctx); err == nil {
 		err = s.db.noted(s.db.readers.QueryRowContext(ctx, queries[storeIncarnation]).Scan(&id))

@@ -10,18 +10,18 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Others write the caller's database too: transactions of the caller's own,
-// of this process and of others. Every transaction of the store therefore
-// begins by learning what is new, and one that nobody asked for follows every
-// lookEvery: no wake-up can be forgotten, because none is needed.
+// Others write the caller's database too: the caller's own transactions, in this process and in
+// others. Every transaction of the store therefore begins by reading what is new, and every
+// lookEvery there is one without another purpose. So no wake-up can be missed, because none is
+// needed.
 
-// seen is how far this process knows the file: the highest keys.
+// seen is how much of the file this process knows: the highest keys.
 type seen struct{ message, event, inbox int64 }
 
-// fileInfo is what one look at the file tells.
+// fileInfo is the result of one look at the file.
 type fileInfo struct {
 	epoch    int64
-	alone    bool // a node has it for itself
+	alone    bool // a node owns the whole file
 	last     seen
 	created  int64 // of the last message
 	followed bool
@@ -44,13 +44,13 @@ func (s *seen) read(c *conn) error {
 	return err
 }
 
-// after takes note of what a transaction of ours has committed.
+// after takes note of what a transaction of this store has committed.
 func (s *seen) after(tx *writeTx) {
 	s.message, s.event, s.inbox = max(s.message, tx.last.message), max(s.event, tx.last.event), max(s.inbox, tx.last.inbox)
 }
 
-// enter is the first step of each transaction: in a file of our own it makes
-// sure that it is ours still, in the caller's it learns what others did.
+// enter is the first step of each transaction. In a file of its own, the store checks that it still
+// owns the file. In the caller's database, it reads what others have done.
 func (db *DB) enter(c *conn) error {
 	if db.attached == nil {
 		return db.checkEpoch(c)
@@ -113,11 +113,11 @@ func (db *DB) loadCounters(c *conn, f fileInfo) error {
 	return nil
 }
 
-// learnMost is how many new messages are looked at one by one: a process that
-// was stopped for hours must not read a million of them into memory.
+// learnMost is the largest number of new messages that are read one by one. A process that was
+// suspended for hours must not read a million messages into memory.
 const learnMost = 10_000
 
-// loadMessageCounters tells the lanes of messages that others have enqueued.
+// loadMessageCounters tells the lanes about messages that others have enqueued.
 func (db *DB) loadMessageCounters(c *conn) error {
 	type row struct {
 		seq, lane, order, due, expires, route int64
@@ -153,7 +153,7 @@ func (db *DB) loadMessageCounters(c *conn) error {
 	for i := range list {
 		r := &list[i]
 		if r.state != holdfast.Pending {
-			continue // the owner was faster; it is not us
+			continue // the owner was faster; this process is not the owner
 		}
 		l := ls.locked(r.destination)
 		l.id, l.order = r.lane, r.order
@@ -167,8 +167,8 @@ func (db *DB) loadMessageCounters(c *conn) error {
 	return nil
 }
 
-// loadJournal wakes followers of the journal, and starts afresh when others
-// have decided about messages: a requeue makes one due again.
+// loadJournal wakes followers of the journal. If others have decided about messages, it starts
+// afresh, since a requeue makes a message due again.
 func (db *DB) loadJournal(c *conn, f fileInfo) error {
 	if f.followed {
 		db.followers.wake()
@@ -182,7 +182,7 @@ func (db *DB) loadJournal(c *conn, f fileInfo) error {
 	return db.startAfresh(c)
 }
 
-// startAfresh counts again, and lets the next claims read the table.
+// startAfresh counts again, and makes the next claims read the table.
 func (db *DB) startAfresh(c *conn) error {
 	ls := db.lanes
 	ls.mu.Lock()
@@ -195,13 +195,13 @@ func (db *DB) startAfresh(c *conn) error {
 	return db.seed(c)
 }
 
-// inboxPage is how many inbox rows one transaction of the caller's pool counts.
+// inboxPage is how many inbox rows one transaction on the caller's pool counts.
 const inboxPage = 100_000
 
-// countInbox seeds the inbox gauges, in pages: the pool may have one
-// connection, and the inbox tens of millions of rows.
+// countInbox seeds the inbox gauges, in pages: the pool may have one connection, and the inbox tens
+// of millions of rows.
 func (db *DB) countInbox(ctx context.Context) error {
-	top := db.attached.uncounted // what came later has been learned
+	top := db.attached.uncounted // later rows are counted already
 	for from := int64(0); from < top; from += inboxPage {
 		if err := db.writer.inspect(ctx, func(c *conn) error {
 			_, err := c.one(countInboxPage, func(v []driver.Value) error {

@@ -12,31 +12,30 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// After an unclean stop claims are written to disk before they are handed
-// out, so that the next owner knows what was in hand when the process died,
-// until so many attempts have ended that the process survives them.
+// After an unclean stop, claims are written to disk before they are handed out, so that the next
+// owner knows what was in hand when the process died. This ends after so many attempts have ended
+// that the process seems to survive them.
 //
-// A message that kills the process must run out of attempts, and those that
-// only happened to be in hand must not pay for it. So a death is charged when
-// one message alone was in hand. After a death with more of them they are
-// suspects: a tenth of them at a time is tried before anything else, and the
-// last few by themselves. Each attempt that ends lets one more in.
+// A message that kills the process must run out of attempts, but other messages in hand must not
+// pay for it. So a death is charged if exactly one message was in hand. Otherwise all messages in
+// hand become suspects. A tenth of the suspects at a time is tried before anything else, and the
+// last few are tried alone. Each attempt that ends lets one more in.
 const (
 	carefulSettles = 1000
 	fewSuspects    = 10
 )
 
-// everything is no bound of what may be in hand.
+// everything means that the number of claims in hand is not limited.
 const everything = math.MaxInt
 
-// reclaim gives claims that were written down back to pending: those of a
-// process that died, or what one that did not try them has handed over.
+// reclaim makes claims on disk pending again: claims of a process that died, or suspects that
+// another process has handed over untried.
 func (db *DB) reclaim(c *conn, handedOver bool) error {
 	ls := db.lanes
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if err := c.each(claimedRows, func(v []driver.Value) error {
-		// With its number: a suspect is claimed before the lane is read.
+		// With the lane's number: a suspect is claimed before the lane is read.
 		l := ls.locked(asText(v[1]))
 		l.id, l.order = asInt(v[2]), asInt(v[3])
 		ls.suspects[asInt(v[0])] = l
@@ -49,7 +48,7 @@ func (db *DB) reclaim(c *conn, handedOver bool) error {
 		return nil
 	}
 	ls.most = max(inHand/10, 1)
-	if handedOver { // their death has been charged
+	if handedOver { // the death was charged before
 		_, err := c.exec(forgetClaims)
 		return err
 	}
@@ -64,11 +63,11 @@ func (db *DB) reclaim(c *conn, handedOver bool) error {
 	return nil
 }
 
-// roomPoll is when to ask again while as many are in hand as may be. An
-// attempt that ends wakes its dispatcher earlier.
+// roomPoll is when to try again while as many claims as allowed are in hand. An attempt that ends
+// wakes its dispatcher earlier.
 const roomPoll = 100 * time.Millisecond
 
-// room is how many more claims may be handed out.
+// room returns how many more claims may be handed out.
 func (ls *lanes) room() int {
 	if ls.careful == 0 || ls.most == everything {
 		return everything
@@ -76,7 +75,7 @@ func (ls *lanes) room() int {
 	return max(ls.most-len(ls.leases), 0)
 }
 
-// share is what one of the lanes that are still to be read may get.
+// share returns how many claims one of the remaining lanes may get.
 func (k *tableClaim) share(lanes int) int {
 	if !k.durable {
 		return everything
@@ -101,8 +100,8 @@ func (ls *lanes) survived(seq int64) {
 	}
 }
 
-// suspected lists the suspects that can be tried now, oldest first, and says
-// whether one of the last few is being tried.
+// suspected lists the suspects that can be tried now, oldest first. It reports whether one of the
+// last few is being tried.
 func (ls *lanes) suspected(slots map[string]int) (free []int64, tried bool) {
 	for seq, l := range ls.suspects {
 		if _, leased := ls.leases[seq]; leased {
@@ -115,7 +114,7 @@ func (ls *lanes) suspected(slots map[string]int) (free []int64, tried bool) {
 	return free, tried && len(ls.suspects) <= fewSuspects
 }
 
-// readSuspects claims suspects, and says whether others have to wait.
+// readSuspects claims suspects, and reports whether other messages must wait.
 func (k *tableClaim) readSuspects(c *conn) (wait bool, err error) {
 	ls := k.db.lanes
 	ls.mu.Lock()
@@ -143,7 +142,7 @@ func (k *tableClaim) readSuspects(c *conn) (wait bool, err error) {
 			return false, err
 		}
 		if len(k.claims) == had {
-			k.cleared = append(k.cleared, seq) // not pending any more, or over
+			k.cleared = append(k.cleared, seq) // not pending any more, or its time is over
 		}
 	}
 	return wait || few && len(k.claims) > 0, nil
@@ -195,8 +194,8 @@ func (k *tableClaim) writeDown(tx *writeTx, from int) error {
 	return nil
 }
 
-// unread takes back what memory learned from a transaction that did not
-// happen: rows and names in it may be others next time.
+// unread forgets what memory learned from a transaction that was rolled back: its rows and names
+// may be different next time.
 func (k *tableClaim) unread() {
 	clear(k.db.names)
 	k.db.lanes.mu.Lock()
@@ -206,7 +205,7 @@ func (k *tableClaim) unread() {
 	}
 }
 
-// lease takes claims that have been written down.
+// lease leases claims that are on disk.
 func (k *tableClaim) lease() {
 	ls := k.db.lanes
 	now := k.db.writer.instant()

@@ -2,7 +2,7 @@ package sqlite
 
 import "github.com/holdfast-mq/holdfast"
 
-// statement numbers the SQL that is kept prepared.
+// statement numbers the SQL texts that are kept prepared.
 type statement int
 
 const (
@@ -127,33 +127,33 @@ const (
 	statementCount
 )
 
-// claimColumns are what a claim needs of a message and its body.
+// claimColumns are the columns of a message and its body that a claim needs.
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
 	` + payloadOf + `, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision, b.bundle`
 
-// lasts is for how long a message was given, up to its expiry: from when a person
-// has begun its TTL anew, if that was so.
+// lasts is for how long a message was given until its expiry. It counts from when an operator last
+// began its TTL anew, if one has.
 const lasts = `CASE WHEN m.cycle > 1 THEN m.expires - coalesce((SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_event AS e
 		WHERE e.message = m.seq AND (e.kind = 3 OR e.kind = 7 AND e.code = '` + holdfast.CodeRenewed + `')), m.created)
 	ELSE (SELECT ttl FROM hf_body WHERE seq = m.seq) END`
 
-// payloadOf and sizeOf are of hf_body AS b: that of the bundle, if there is one. It is NULL where
-// the bundle is lost.
+// payloadOf and sizeOf are for hf_body AS b. They use the bundle's payload if there is a bundle,
+// and are NULL if the bundle is lost.
 const (
 	payloadOf = `CASE WHEN b.bundle IS NULL THEN b.payload ELSE (SELECT p.payload FROM hf_bundle AS p WHERE p.seq = b.bundle) END`
 	sizeOf    = `CASE WHEN b.bundle IS NULL THEN length(b.payload) ELSE (SELECT length(p.payload) FROM hf_bundle AS p WHERE p.seq = b.bundle) END`
 )
 
-// copiesOf are the numbers of the copies of the notification that is bundle ?1.
+// copiesOf are the numbers of the copies of the notification with bundle ?1.
 const copiesOf = `SELECT first FROM hf_bundle WHERE seq = ?1 UNION ALL SELECT seq FROM hf_notification WHERE bundle = ?1 AND copy > 0`
 
-// ofKey are the words of the index on ordering keys.
+// ofKey is the WHERE term of the index on ordering keys.
 const ofKey = ` AND okey IS NOT NULL AND state IN (0, 1, 3)`
 
-// statements are the SQL texts. The inserts that are made most have parameters
-// without numbers, which bind faster: by their place, not by a name. A query on a partial index repeats the
-// index's WHERE term word for word, or SQLite would not use it; plan_test.go
-// looks for scans and sorts in every plan.
+// statements are the SQL texts. The most frequent inserts have parameters without numbers, which
+// bind faster: by position, not by name. A query on a partial index repeats the index's WHERE term
+// word for word; otherwise SQLite would not use it. plan_test.go looks for scans and sorts in every
+// plan.
 var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // constant texts
 	beginImmediate: `BEGIN IMMEDIATE`,
 	commitNow:      `COMMIT`,
@@ -163,7 +163,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	getMeta: `SELECT value FROM hf_meta WHERE key = ?1`,
 	setMeta: `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
 
-	// Of the caller's own database: attach.go, start_counters.go, attach_join.go.
+	// For the caller's own database: attach.go, start_counters.go, attach_join.go.
 	takeLock: `UPDATE hf_meta SET value = value WHERE key = ''`,
 	fileState: `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'epoch'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'exclusive'), 0),
 		coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
@@ -177,7 +177,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	newInInbox:     `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1`,
 	countInboxPage: `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1 AND seq <= ?2`,
 
-	// Parts of a transaction that can be undone by themselves.
+	// For parts of a transaction that can be undone alone.
 	saveHere:    `SAVEPOINT hf_here`,
 	backToHere:  `ROLLBACK TO hf_here`,
 	releaseHere: `RELEASE hf_here`,
@@ -196,7 +196,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 
 	insertMessage: `INSERT INTO hf_message (id, route, lane, due, created, expires, okey, blocked)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-	// insertAbove leaves out the numbers up to ?9.
+	// insertAbove skips the numbers up to ?9.
 	insertAbove: `INSERT INTO hf_message (seq, id, route, lane, due, created, expires, okey, blocked)
 		VALUES (1 + max(?9, coalesce((SELECT max(seq) FROM hf_message), 0)), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING`,
 	insertBody: `INSERT INTO hf_body (seq, bundle, payload, headers, corr, retry, ttl, start, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -211,7 +211,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	keyWake:  `UPDATE hf_message SET blocked = 0, due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 1`,
 	keyBack:  `UPDATE hf_message SET blocked = 1, due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 0`,
 	setStart: `UPDATE hf_body SET start = ?2 WHERE seq = ?1`,
-	// A body may be large, and is rewritten only where that says something else.
+	// A body may be large, so it is rewritten only if that changes something.
 	clearStart: `UPDATE hf_body SET start = NULL WHERE seq = ?1 AND start IS NOT NULL`,
 	requeuedKeys: `SELECT l.destination, m.okey FROM hf_event AS e JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE e.seq > ?1 AND e.kind = 3 AND m.okey IS NOT NULL`,
@@ -228,8 +228,8 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	settleMany: `UPDATE hf_message SET state = 2, tries = tries + 1, settled = ?1
 		WHERE state = 0 AND seq IN (SELECT value FROM json_each(?2))`,
 	settledAt: `SELECT seq FROM hf_message WHERE state = 2 AND settled = ?1 AND seq IN (SELECT value FROM json_each(?2))`,
-	// settleEntries are the entries of what settleMany has settled: that carries this very instant.
-	// ?2 has for how long each was tried.
+	// settleEntries writes the entries of the messages that settleMany has settled: those with this
+	// very instant. ?2 has how long each attempt took.
 	settleEntries: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took)
 		SELECT m.seq, 2, 2, m.settled, m.cycle, m.tries, 5, 0, 0, json_each.value FROM json_each(?2) CROSS JOIN hf_message AS m
 		WHERE m.seq = CAST(json_each.key AS INTEGER) AND m.state = 2 AND m.settled = ?1`,
@@ -254,7 +254,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	expireOne: `UPDATE hf_message SET state = 4, settled = ?3 WHERE seq = ?1 AND state = ?2`,
 	requeueOne: `UPDATE hf_message SET state = 0, due = ?3, expires = ?4, failures = 0, tries = 0, cycle = cycle + 1, settled = NULL, reason = NULL,
 		force = ?5, blocked = ?6, revision = 0, given_up = 0 WHERE seq = ?1 AND state = ?2`,
-	// What is blocked by its key is due when that is free.
+	// A message that is blocked by its key is due when the key is free.
 	holdOne: `UPDATE hf_message SET due = 4611686018427387904 + seq WHERE seq = ?1 AND state = 0`,
 	heldOf:  `SELECT seq FROM hf_message WHERE lane = ?1 AND state = 0 AND due >= 4611686018427387904 AND due < 9223372036854775807 LIMIT ?2`,
 	letGo: `UPDATE hf_message SET due = CASE blocked WHEN 0 THEN ?2 ELSE coalesce(expires, 9223372036854775807) END
@@ -265,7 +265,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	givenUpRow: `SELECT m.state, m.cycle, m.tries, m.okey, l.destination,
 		(SELECT e.actor FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 4 ORDER BY e.seq DESC LIMIT 1)
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1 AND m.given_up = 1 AND m.state IN (0, 1, 3)`,
-	// What is blocked by its key is due at its expiry, which ?4 says where it is new.
+	// A message that is blocked by its key is due at its expiry; ?4 is the expiry if it is new.
 	rescheduleOne: `UPDATE hf_message SET due = CASE blocked WHEN 1 THEN coalesce(?4, due) ELSE ?3 END, expires = coalesce(?4, expires), revision = revision + 1
 		WHERE seq = ?1 AND state = ?2`,
 
@@ -287,7 +287,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	moveFollower: `UPDATE hf_follower SET cursor = ?3 WHERE name = ?1 AND cursor = ?2`,
 	dropFollower: `DELETE FROM hf_follower WHERE name = ?1`,
 	lowestCursor: byAll,
-	lastEvent:    `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // a caller's TEMP table may have another
+	lastEvent:    `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // the caller may have a TEMP table sqlite_sequence
 
 	claimedRows: `SELECT m.seq, l.destination, l.lane, l.strict FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE m.state = 1 AND m.state IN (1, 3, 4, 5)`,
@@ -339,7 +339,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	purgeBundle:   `DELETE FROM hf_bundle WHERE seq = ?1`,
 	firstOfBundle: `UPDATE hf_bundle SET first = ?2 WHERE seq = ?1 AND first = 0`,
 
-	// Notifications: notify_copy.go, record of targets: notify_targets.go.
+	// For notifications (notify_copy.go) and the record of targets (notify_targets.go).
 	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, bundle, created)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	markDelivered: `UPDATE hf_notification SET delivered = ?1 WHERE seq IN (SELECT value FROM json_each(?2))
@@ -351,7 +351,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 			AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3))`,
 	notificationNeeded: `SELECT 1 FROM hf_notification AS n WHERE n.seq IN (` + copiesOf + `) AND n.bundle = ?1
 		AND (n.state IS NULL OR n.settled >= ?2) LIMIT 1`,
-	// Of these no copy has a message any more.
+	// For notifications none of whose copies has a message any more.
 	purgeTargets:      `DELETE FROM hf_target WHERE seq IN (` + copiesOf + `)`,
 	purgeNotification: `DELETE FROM hf_notification WHERE seq IN (` + copiesOf + `) AND bundle = ?1`,
 
@@ -361,7 +361,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	lastNotification: `SELECT max(coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_bundle), 0)),
 		coalesce((SELECT max(seq) FROM hf_message), 0)`,
 
-	// A message that is to be delivered once more was not delivered.
+	// A message that will be delivered again was not delivered.
 	salvageNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, bundle, created,
 			delivered, state, settled, failures, tries, cycle, reason, last_error, tried)
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,

@@ -2,8 +2,8 @@ package sqlite
 
 import "github.com/holdfast-mq/holdfast/notify"
 
-// query numbers the SQL of the readers, which database/sql prepares when it
-// is asked. Like the statements, every plan is looked at by plan_test.go.
+// query numbers the SQL texts of the readers, which database/sql prepares on demand. plan_test.go
+// checks every plan, as it does for the statements.
 type query int
 
 const (
@@ -65,19 +65,19 @@ const (
 	queryCount
 )
 
-// recordColumns are what a Record needs besides its history and payload.
+// recordColumns are the columns that a Record needs besides its history and payload.
 const recordColumns = `m.seq, m.id, m.state, m.reason, m.failures, m.tries, m.cycle, m.created, m.due, m.expires, m.settled, m.okey, m.force, m.blocked, m.given_up,
 	r.source, r.kind, r.endpoint, l.destination, ` + sizeOf + `, b.headers, b.corr, b.retry, b.ttl,
 	` + lastError + `, ` + lastTry + `, ` + lasts
 
-// Of hf_message AS m: its last error and its last attempt.
+// For hf_message AS m: its last error and its last attempt.
 const (
 	lastError = `(SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1)`
 	lastTry   = `(SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1)`
 )
 
-// walkColumns are what notify.Query asks about, notificationColumns all of a
-// copy. How it stands is the message's to say, while there is one.
+// walkColumns are the columns that notify.Query filters by. notificationColumns are all columns of
+// a copy. While there is a message, the copy's state is the message's.
 const (
 	walkColumns = `n.seq, n.created, n.channel, n.list, n.type, n.site, n.script, n.subject, coalesce(m.state, n.state), coalesce(m.tries, n.tries)`
 
@@ -92,16 +92,16 @@ const targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t
 
 const recordTables = ` FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq`
 
-// eventColumns are what readEvent reads, of hf_event AS e.
+// eventColumns are the columns that readEvent reads, of hf_event AS e.
 const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took, e.reason, e.code, e.error, e.actor`
 
-// byAll is the entry up to which every follower has read.
+// byAll is the last entry that every follower has read.
 const byAll = `SELECT coalesce(min(cursor), 9223372036854775807) FROM hf_follower`
 
-// ofAside are the words of the index on rows that nobody tries.
+// ofAside is the WHERE term of the index on rows that nobody tries.
 const ofAside = ` AND state IN (1, 3, 4, 5)`
 
-// listAside lists rows before ?1, of one lane or, without it, of all, newest first.
+// listAside lists rows before ?1, newest first, of the lane ?2 or, if that is NULL, of all lanes.
 const listAside = ofAside + ` AND seq < ?1 AND (?2 IS NULL OR lane = ?2) ORDER BY seq DESC LIMIT ?3`
 
 const keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind, b.payload, b.headers, b.corr, b.hash FROM hf_inbox AS x
@@ -111,7 +111,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	getRecord:  `SELECT ` + payloadOf + `, ` + recordColumns + recordTables + ` WHERE m.id = ?1`,
 	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = ?1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
 
-	// A list first finds out which rows it shows.
+	// A list first finds the rows that it shows.
 	listRecords: `SELECT ` + recordColumns + recordTables + ` WHERE m.seq IN (SELECT value FROM json_each(?1)) ORDER BY m.seq DESC`,
 	listWindow:  `SELECT seq, state FROM hf_message WHERE seq < ?1 AND seq >= ?2 AND (?3 IS NULL OR lane = ?3) ORDER BY seq DESC`,
 	listTop:     `SELECT max(seq) FROM hf_message WHERE seq < ?1`,
@@ -125,8 +125,8 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	overdue: `SELECT l.destination, (SELECT due FROM hf_message WHERE lane = l.lane AND state = 0 ORDER BY due LIMIT 1) AS first
 		FROM hf_lane AS l WHERE first <= ?1`,
 
-	// Rows that wait for ever for their key all have the same due time, which
-	// pages could not tell apart.
+	// Rows that wait for their key without an expiry all have the same due time. Pages could not
+	// tell them apart.
 	expirable: `SELECT lane, due, seq, expires, CASE WHEN expires <= ?5 THEN ` + lasts + ` END FROM hf_message AS m WHERE state = 0 AND (lane, due, seq) > (?1, ?2, ?3)
 		AND due != 9223372036854775807 ORDER BY lane, due, seq LIMIT ?4`,
 	expirableAside: `SELECT lane, due, seq, expires, CASE WHEN expires <= ?3 THEN ` + lasts + ` END FROM hf_message AS m WHERE state = 3` + ofAside + ` AND seq > ?1 ORDER BY seq LIMIT ?2`,
@@ -139,7 +139,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	keptAll: keptColumns + ` ORDER BY x.seq LIMIT ?2`,
 	keptOf:  keptColumns + ` AND x.endpoint = ?3 ORDER BY x.seq LIMIT ?2`,
 
-	// CROSS JOIN keeps the order: left to itself, SQLite reads the whole inbox.
+	// CROSS JOIN keeps the order: otherwise SQLite reads the whole inbox.
 	sourcesOf: `SELECT s.name, x.kept FROM hf_source AS s CROSS JOIN hf_inbox AS x ON x.source = s.source AND x.id = ?1 ORDER BY s.name`,
 
 	laneDecisions: `SELECT destination, paused, coalesce(decided_by, ''), decided FROM hf_lane WHERE decided IS NOT NULL`,
@@ -155,7 +155,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	countKept:  `SELECT count(*) FROM hf_inbox WHERE kept = 1`,
 	countInbox: `SELECT count(*) FROM hf_inbox`,
 
-	// Run once, when the file is opened.
+	// Runs once, when the file is opened.
 	lastInstant: `SELECT max(coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
@@ -167,7 +167,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		LEFT JOIN hf_message AS m ON m.seq = e.message LEFT JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE e.seq > ?1 AND (e.message IS NULL OR m.seq IS NOT NULL) ORDER BY e.seq LIMIT ?2`,
 
-	// Every change moves one of these, but a claim and a purge of what was delivered.
+	// Every change moves one of these values, except a claim and a purge of delivered messages.
 	changeMark: `SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'),
 		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM main.sqlite_sequence WHERE name = 'hf_event'), (SELECT max(seq) FROM hf_inbox),
 		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
@@ -177,7 +177,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 
 	storeIncarnation: `SELECT value FROM hf_meta WHERE key = 'incarnation'`,
 
-	// There can be millions, and whoever looks wants to know soon.
+	// There can be millions, and the caller wants an answer soon.
 	someParked: `SELECT l.destination, count(*) FROM (SELECT lane FROM hf_message WHERE state = 3` + ofAside + ` ORDER BY seq DESC LIMIT 100000) AS x
 		JOIN hf_lane AS l ON l.lane = x.lane GROUP BY x.lane`,
 	waitingLanes: `SELECT destination FROM hf_lane AS l WHERE EXISTS (SELECT 1 FROM hf_message WHERE lane = l.lane AND state = 0)
@@ -200,8 +200,8 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1
 		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`,
 
-	// Names stand in their table and in an index, and each has to lead to the
-	// other: the index alone could answer, and is not let. There are thousands at most.
+	// Names are in their table and in an index, and each must lead to the other. NOT INDEXED keeps
+	// SQLite from reading the index alone. There are thousands of names at most.
 	wrongNames: `SELECT 'destination', destination FROM hf_lane AS l NOT INDEXED WHERE (SELECT x.lane FROM hf_lane AS x WHERE x.destination = l.destination) IS NOT l.lane
 		UNION ALL SELECT 'sender', name FROM hf_source AS s NOT INDEXED WHERE (SELECT x.source FROM hf_source AS x WHERE x.name = s.name) IS NOT s.source
 		UNION ALL SELECT 'endpoint', endpoint FROM hf_route AS r NOT INDEXED WHERE
@@ -213,7 +213,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		UNION ALL SELECT 'endpoint', endpoint FROM hf_route AS r INDEXED BY sqlite_autoindex_hf_route_1
 			WHERE NOT EXISTS (SELECT 1 FROM hf_route AS x NOT INDEXED WHERE x.route = r.route)`,
 
-	// Notifications: what has been delivered is most of them, and not in hf_notification_rest.
+	// Notifications: most are delivered, and those are not in the index hf_notification_rest.
 	walkNotifications: `SELECT ` + walkColumns + notificationTables + ` WHERE n.seq < ?1 ORDER BY n.seq DESC LIMIT ?2`,
 	walkWaiting: `SELECT ` + walkColumns + ` FROM hf_notification AS n INDEXED BY hf_notification_rest LEFT JOIN hf_message AS m ON m.seq = n.seq
 		WHERE n.delivered IS NULL AND n.seq < ?1 ORDER BY n.seq DESC LIMIT ?2`,
@@ -221,7 +221,8 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	readNotifications: `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (SELECT value FROM json_each(?1)) ORDER BY n.seq DESC`,
 	getNotification:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (` + copiesOf + `) AND n.bundle = ?1 ORDER BY n.seq`,
 	notificationSites: `SELECT source FROM hf_bundle WHERE id = ?1 AND kind = '` + notify.BundleKind + `' ORDER BY source`,
-	// A salvage marks what may not be what was accepted: the first message then has no hash.
+	// A salvage marks a text that may differ from what was accepted: then the first message has no
+	// hash.
 	getNotificationText: `SELECT b.seq, CASE WHEN NOT EXISTS (SELECT 1 FROM hf_body AS f WHERE f.seq = b.first AND f.hash IS NULL) THEN b.payload END
 		FROM hf_bundle AS b WHERE b.id = ?1 AND b.kind = '` + notify.BundleKind + `' AND b.source = ?2`,
 	targetsOf:    `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = ?1) ORDER BY t.channel, t.address`,
@@ -236,6 +237,6 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 
 	rootPages:   `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
 	rowIDTables: `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr = 0`,
-	// What others have added to our tables is theirs.
+	// What others have added to our tables is their own.
 	schemaTexts: `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name LIKE 'hf\_%' ESCAPE '\' OR name LIKE 'sqlite\_autoindex\_hf\_%' ESCAPE '\'`,
 })[:], rowQueries()...)

@@ -10,25 +10,25 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Tx is a transaction on the store's file, passed to Do and to handlers, or
-// made of the caller's own by In. It is not for concurrent use, and ends with
-// the function it was passed to, or with the caller's transaction.
+// Tx is a transaction on the store's file. Do and handlers get one; In makes one from a transaction
+// of the caller. It is not for concurrent use. It ends with the function to which it was passed, or
+// with the caller's transaction.
 //
-// A statement whose ctx ends while it writes, or that meets a full disk, undoes
-// the whole transaction; so does SQL that ends it. From then on every call
-// fails, and Do reports it even if the function does not.
+// A statement undoes the whole transaction if its ctx ends while it writes, or if it meets a full
+// disk; so does SQL that ends the transaction. From then on every call fails, and Do returns an
+// error even if the function does not.
 type Tx struct {
 	db    *DB
 	tx    *sql.Tx
 	wtx   *writeTx
 	over  atomic.Bool
-	fault error // why it cannot be committed
+	fault error // why the transaction cannot be committed
 
-	// sure: it was seen open, and nothing but the store's own has run since.
+	// sure: the transaction was seen open, and only the store's own statements have run since.
 	// never: the caller's rows may run a statement at any time.
 	sure, never bool
 
-	joined bool // it is the caller's, who commits it: attach_join.go
+	joined bool // the transaction is the caller's, who commits it: see attach_join.go
 }
 
 var _ holdfast.Enqueuer = (*Tx)(nil)
@@ -58,7 +58,7 @@ func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.
 // QueryRowContext runs a query for at most one row in the transaction.
 func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if err := t.ours(nil); err != nil {
-		// A Row cannot be made with an error of ours; Do will tell.
+		// A Row cannot carry an error of this package; Do returns it.
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
 		ctx = ended
@@ -69,9 +69,9 @@ func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sq
 	return row
 }
 
-// Enqueue writes messages in the transaction: they exist if it commits. After
-// ErrInvalid and ErrConflict the transaction goes on without them; after any
-// other error that of Do will not commit, and that of In goes on.
+// Enqueue writes messages in the transaction: they exist if it commits. After ErrInvalid and
+// ErrConflict the transaction goes on without them. After any other error, a transaction of Do will
+// not commit, and one of In goes on.
 func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -96,9 +96,8 @@ func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Re
 	return k.receipts, nil
 }
 
-// ours runs statements of the store in the transaction, if it is still open.
-// A fault here may have left half of something behind, so that the transaction
-// must not commit.
+// ours runs statements of the store in the transaction, if it is still open. After a fault here,
+// half of the work may be done, so the transaction must not commit.
 func (t *Tx) ours(statements func(tx *writeTx) error) error {
 	if t.over.Load() {
 		return sql.ErrTxDone
@@ -120,7 +119,7 @@ func (t *Tx) ours(statements func(tx *writeTx) error) error {
 	return t.fault
 }
 
-// judge is the writer's, whose own a transaction of the caller's must not touch.
+// judge is writer.judge, but keeps a caller's transaction from touching the writer's state.
 func (t *Tx) judge(err error) error {
 	if !t.joined {
 		return t.db.writer.judge(err)
@@ -132,15 +131,15 @@ func (t *Tx) judge(err error) error {
 	return err
 }
 
-// seen translates an error for the caller's function, which may do with it
-// what it likes, and remembers what it says about the disk.
+// seen translates an error for the caller's function, which may handle it in any way, and remembers
+// what it says about the disk.
 func (t *Tx) seen(err error) error {
 	if err == nil {
 		return nil
 	}
 	err = t.judge(err)
 	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) {
-		t.fault = err // mostly SQLite has undone everything, but not always
+		t.fault = err // SQLite has usually undone everything, but not always
 	}
 	return err
 }
@@ -150,17 +149,16 @@ type insideKey struct{ db *DB }
 
 func (db *DB) within(ctx context.Context) bool { return ctx.Value(insideKey{db}) != nil }
 
-// Do runs fn in one transaction: what it writes and what it enqueues commit
-// together, durably, before Do returns. An error, a panic or a ctx that ends
-// undoes everything. Do waits its turn between group commits and holds up
-// the store's other writers while fn runs: keep it short, and call nothing in
-// it that waits for another machine.
+// Do runs fn in one transaction. What fn writes and enqueues commits together, durably, before Do
+// returns. An error, a panic or a ctx that ends undoes everything. Do waits for its turn between
+// group commits, and blocks the store's other writers while fn runs. Keep fn short, and do not wait
+// for another machine in it.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
 	return db.turn(ctx, false, fn)
 }
 
-// turn is Do. What ends something may be done on a full disk, too, and is then
-// perhaps run more than once.
+// turn is Do. If ends is true, fn ends something: it may run on a full disk too, and then perhaps
+// more than once.
 func (db *DB) turn(ctx context.Context, ends bool, fn func(ctx context.Context, tx *Tx) error) error {
 	w := db.writer
 	j := w.jobs.Get().(*job)
@@ -187,21 +185,21 @@ func (db *DB) turn(ctx context.Context, ends bool, fn func(ctx context.Context, 
 		if !errors.Is(err, holdfast.ErrDiskFull) {
 			return err
 		}
-		w.restartLog() // for the next one, at least
+		w.restartLog() // so that the next one has room, at least
 		if !ends || tried && !w.useReserve() || w.trusted() != nil {
 			return err
 		}
 	}
 }
 
-// callerError is an error of the caller's function, passed on as it is.
+// callerError is an error of the caller's function, which is returned unchanged.
 type callerError struct{ err error }
 
 func (e *callerError) Error() string { return e.err.Error() }
 
 func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
-	// Without ctx: database/sql would roll back on its own goroutine, beside
-	// the statements that run here.
+	// Without ctx: database/sql would roll back on its own goroutine, beside the statements that
+	// run here.
 	c := db.writer.conn
 	sqlTx, err := c.lend()
 	if err != nil {
@@ -213,7 +211,7 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	committed := false
 	defer func() {
 		tx.over.Store(true)
-		if !committed { // also after a panic, or runtime.Goexit
+		if !committed { // also after a panic or runtime.Goexit
 			_ = sqlTx.Rollback() // after a failed statement it may be gone already
 			wtx.rollback()       // after a failed commit database/sql takes it for gone
 		}
@@ -231,7 +229,7 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	if err := tx.ours(db.writer.conclude); err != nil {
 		return err
 	}
-	if db.writer.suspect { // fn saw it, and does not say
+	if db.writer.suspect { // fn saw the failure and did not return it
 		return fmt.Errorf("commit: a statement before it failed: %w", errIO)
 	}
 	if err := sqlTx.Commit(); err != nil {

@@ -11,42 +11,41 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Bounds of one group commit. They keep a single transaction, and with it
-// the wait of whoever comes next, short.
+// Limits of one group commit. They keep a transaction short, and so the wait of the next caller.
 const (
 	groupItems = 2048
 	groupBytes = 4 << 20
 )
 
-// work is what a caller hands to the writer.
+// work is what a caller gives the writer to do.
 type work interface {
-	// apply runs inside a transaction, which it may share with others. A
-	// conflict that concerns only this caller is kept for the caller and is no
-	// error; any error undoes the transaction, and then every work of it runs
-	// again in a transaction of its own. So apply starts afresh each time.
+	// apply runs inside a transaction, which it may share with other works. A conflict that
+	// concerns only this caller is kept for the caller and is no error. Any error undoes the
+	// transaction; then each of its works runs again in its own transaction. So apply must start
+	// afresh each time.
 	apply(tx *writeTx) error
-	// size says how much of a group this work takes.
+	// size returns how much of a group this work takes.
 	size() (items, bytes int)
 }
 
-// job is work on its way through the writer.
+// job is a work on its way through the writer.
 type job struct {
 	work  work
-	turn  *turn // instead of work: the caller has the connection to itself
+	turn  *turn // in place of work: the caller has the connection alone
 	read  func(c *conn) error
 	bare  bool // read makes its own transactions
 	state atomic.Int32
 	err   error
-	done  chan struct{} // of one
+	done  chan struct{} // holds one signal
 }
 
-// take is the writer's claim on the job: it fails if the caller has given up.
+// take claims the job for the writer. It fails if the caller has given up.
 func (j *job) take() bool { return j.state.CompareAndSwap(jobQueued, jobTaken) }
 
-// waits says whether the caller has not given up.
+// waits reports whether the job is neither taken nor withdrawn.
 func (j *job) waits() bool { return j.state.Load() == jobQueued }
 
-// withdraw is the caller's.
+// withdraw gives the job up for the caller. It fails if the writer has taken it.
 func (j *job) withdraw() bool { return j.state.CompareAndSwap(jobQueued, jobWithdrawn) }
 
 const (
@@ -67,20 +66,20 @@ type writer struct {
 	queue   []*job
 	closing bool
 	fatal   error
-	ring    chan struct{} // of one: there is work
+	ring    chan struct{} // holds one signal: there is work
 	ended   chan struct{}
 
-	jobs      sync.Pool // of this writer alone: a channel must not cross a test's time bubble
+	jobs      sync.Pool // of this writer only: a channel must not leave a test's time bubble
 	born      time.Time
-	held      time.Time    // since when the caller's connection is with us: attach.go
-	turnSince atomic.Int64 // when the present turn began, counted from born; 0 without one
+	held      time.Time    // since when the writer has the caller's connection: see attach.go
+	turnSince atomic.Int64 // when the present turn began, in time since born; 0: no turn
 	pace      time.Duration
 	suspect   bool        // a sync failed: nothing is acknowledged before a full checkpoint
-	doubted   atomic.Bool // a transaction of the caller's saw it fail
+	doubted   atomic.Bool // a transaction of the caller has seen a sync fail
 	strikes   int
 	tx        writeTx
 
-	writes, others []*job // reused from round to round
+	writes, others []*job // reused in each round
 }
 
 func newWriter(db *DB, c *conn) *writer {
@@ -90,24 +89,23 @@ func newWriter(db *DB, c *conn) *writer {
 	}
 }
 
-// do queues w and waits until it is durable or refused. When ctx ends first,
-// work that has not been begun is withdrawn; work that has been is waited
-// for, so that the answer is never "perhaps".
+// do queues k and waits until it is durable or refused. If ctx ends first, do withdraws work that
+// has not begun. It waits for work that has, so that the answer is never "perhaps".
 func (w *writer) do(ctx context.Context, k work) error {
 	j := w.jobs.Get().(*job)
 	j.work = k
 	return w.await(ctx, j)
 }
 
-// inspect runs read on the writer's connection, between transactions, where
-// it sees everything that has been settled.
+// inspect runs read on the writer's connection, between transactions, where it sees everything that
+// has been settled.
 func (w *writer) inspect(ctx context.Context, read func(c *conn) error) error {
 	j := w.jobs.Get().(*job)
 	j.read = read
 	return w.await(ctx, j)
 }
 
-// bare is inspect for what makes transactions of its own.
+// bare is inspect for a function that makes its own transactions.
 func (w *writer) bare(ctx context.Context, f func(c *conn) error) error {
 	j := w.jobs.Get().(*job)
 	j.read, j.bare = f, true
@@ -140,7 +138,7 @@ func (w *writer) await(ctx context.Context, j *job) error {
 			}
 			gone = nil
 		case <-patience.C:
-			// A handler that waits for the outbox it runs in would wait for ever.
+			// A handler that waits for the outbox in which it runs would wait for ever.
 			held := w.turnHeld()
 			if held >= w.db.opts.TurnWait && j.withdraw() {
 				return fmt.Errorf("wait for the writer: a transaction has held it for %s: %w", held.Round(time.Millisecond), holdfast.ErrNested)
@@ -150,7 +148,7 @@ func (w *writer) await(ctx context.Context, j *job) error {
 	}
 }
 
-// turnHeld is for how long a caller has had the connection; 0 if none has.
+// turnHeld returns how long a caller has had the connection; 0: none has it.
 func (w *writer) turnHeld() time.Duration {
 	began := w.turnSince.Load()
 	if began == 0 {
@@ -175,7 +173,7 @@ func (w *writer) push(j *job) error {
 	return nil
 }
 
-// usable fails inside a transaction of the store, and once it takes no more.
+// usable fails inside a transaction of the store, and after the store has stopped taking work.
 func (w *writer) usable(ctx context.Context) error {
 	if w.db.within(ctx) {
 		return holdfast.ErrNested
@@ -183,7 +181,7 @@ func (w *writer) usable(ctx context.Context) error {
 	return w.takes()
 }
 
-// takes fails once the store takes no more.
+// takes fails after the store has stopped taking work.
 func (w *writer) takes() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +191,7 @@ func (w *writer) takes() error {
 	return nil
 }
 
-// stopped is closedError for those who do not run on the writer's goroutine.
+// stopped is closedError for other goroutines than the writer's.
 func (w *writer) stopped() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +205,7 @@ func (w *writer) closedError() error {
 	return holdfast.ErrClosed
 }
 
-// close refuses new work, finishes what waits, and returns.
+// close refuses new work, finishes waiting work, and returns.
 func (w *writer) close() {
 	w.mu.Lock()
 	w.closing = true
@@ -265,9 +263,9 @@ func (w *writer) take() (group []*job, more, closing bool) {
 	return group, len(w.queue) > 0, w.closing
 }
 
-// linger waits a little before the next group where commits are slow, so
-// that callers who were just answered can join it: at 5 ms a sync it is worth
-// half as much again. Faster than that, a sleep costs more than it brings.
+// linger waits a little before the next group if commits are slow, so that callers who were just
+// answered can join it. At 5 ms a sync that brings half as much again. If commits are faster, a
+// sleep costs more than it brings.
 func (w *writer) linger() {
 	if w.pace < 2*time.Millisecond {
 		return
@@ -277,8 +275,7 @@ func (w *writer) linger() {
 	<-t.C
 }
 
-// round commits a group, then serves those who need the connection between
-// transactions.
+// round commits a group, then serves the jobs that need the connection between transactions.
 func (w *writer) round(group []*job) {
 	writes, others := w.writes[:0], w.others[:0]
 	for _, j := range group {
@@ -299,19 +296,19 @@ func (w *writer) round(group []*job) {
 			continue
 		}
 		switch {
-		case j.turn != nil: // it has given up, or has its answer
-		case !j.take(): // they can give up while another has its turn
+		case j.turn != nil: // the caller has given up, or has its answer
+		case !j.take(): // callers can give up during another's turn
 		default:
 			finish(j, w.look(j))
 		}
 	}
-	clear(writes) // a finished job belongs to its waiter again
+	clear(writes) // a finished job belongs to its caller again
 	clear(others)
 	w.writes, w.others = writes, others
 }
 
-// admitted takes those of the jobs that still wait, once there is the right to
-// write: until then they can give up.
+// admitted gets the right to write and then takes the jobs that still wait. Until then their
+// callers can give up.
 func (w *writer) admitted(jobs []*job) []*job {
 	if s, ok := w.conn.runner.(*shared); ok && len(jobs) > 0 && !w.suspect && !w.doubted.Load() && w.fatal == nil {
 		err := s.beginAhead(func() bool { return slices.ContainsFunc(jobs, (*job).waits) })
@@ -333,7 +330,7 @@ func (w *writer) unused() {
 	}
 }
 
-// refuse ends the jobs of a group that cannot be begun.
+// refuse ends the jobs of a group that cannot begin.
 func refuse(group []*job, err error) {
 	for _, j := range group {
 		if j.take() {
@@ -342,8 +339,8 @@ func refuse(group []*job, err error) {
 	}
 }
 
-// look lets a job read between two transactions. In the caller's database it
-// reads one snapshot, as far as memory knows the file.
+// look lets a job read between two transactions. In the caller's database the job reads one
+// snapshot, up to which memory knows the file.
 func (w *writer) look(j *job) error {
 	if w.fatal != nil {
 		return w.closedError()

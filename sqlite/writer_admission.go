@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// mayUseLastRoom says whether work may use the last of the room: it ends messages,
-// records what has happened already, frees room, or is small and bounded.
-// What is not named here is refused while the disk is full.
+// mayUseLastRoom reports whether work may use the last room on the disk: it ends messages, records
+// what has happened already, frees room, or is small and bounded. All other work is refused while
+// the disk is full.
 func mayUseLastRoom(k work) bool {
 	switch k := k.(type) {
 	case *settle, *expire, *decision, *finishKept, *forget, *purge, *configure, *tableClaim, *reached, *purgeNotifications, workFunc:
@@ -26,7 +26,7 @@ func mayUseLastRoom(k work) bool {
 	return false
 }
 
-// admit refuses what would grow while the disk is full, and returns the rest.
+// admit refuses work that would grow the file while the disk is full, and returns the rest.
 func (w *writer) admit(group []*job) []*job {
 	w.returnSpare()
 	if !w.db.room.shut.Load() {
@@ -42,7 +42,7 @@ func (w *writer) admit(group []*job) []*job {
 		if refused == nil {
 			refused = w.db.room.refusal()
 		}
-		if refused == nil { // opened meanwhile
+		if refused == nil { // the room was opened meanwhile
 			rest = append(rest, j)
 			continue
 		}
@@ -51,9 +51,9 @@ func (w *writer) admit(group []*job) []*job {
 	return rest
 }
 
-// retryWithReserve goes on with a group that met a full disk: what would grow is refused
-// if the disk is full for everybody, and the rest gets the room that can be
-// made. It returns who has no answer yet.
+// retryWithReserve continues a group that has met a full disk. It refuses work that would grow the
+// file, if the disk is full for everybody. The rest gets the room that can be made. It returns the
+// jobs without an answer yet.
 func (w *writer) retryWithReserve(group []*job) []*job {
 	group = w.admit(group)
 	for _, j := range group {
@@ -72,14 +72,13 @@ func (w *writer) retryWithReserve(group []*job) []*job {
 			finishAll(group, nil)
 			return nil
 		case !errors.Is(err, holdfast.ErrDiskFull):
-			return group // by themselves
+			return group // each alone
 		}
 	}
 	return group
 }
 
-// alone runs one work in a transaction of its own, with all the room that can
-// be made for it.
+// alone runs one work in its own transaction, with all the room that can be made for it.
 func (w *writer) alone(j *job) error {
 	if !mayUseLastRoom(j.work) {
 		if err := w.db.room.refusal(); err != nil {
@@ -96,8 +95,8 @@ func (w *writer) alone(j *job) error {
 	return err
 }
 
-// growth is by how many bytes the database file has yet to grow until all that
-// the log holds is in it.
+// growth returns by how many bytes the database file must still grow until it holds everything in
+// the log.
 func (w *writer) growth() (int64, error) {
 	pages, err := w.conn.pragma("PRAGMA page_count")
 	if err != nil {
@@ -116,10 +115,9 @@ func (w *writer) growth() (int64, error) {
 	return max(n*each-s.Size(), 0), nil
 }
 
-// restartLog lets the log be written over from its start, after everything in it
-// has been written into the database: the room that it has on the disk is its
-// own. It does not begin where the disk has no room for that, since half a
-// checkpoint eats what is left and brings nothing.
+// restartLog writes everything in the log into the database, so that the log can be overwritten
+// from its start: the log's room on the disk is its own. It does nothing if the disk has no room
+// for that, since half a checkpoint uses up the rest and brings nothing.
 func (w *writer) restartLog() bool {
 	if need, err := w.growth(); err != nil || w.db.room.free() < need && w.db.room.free() >= 0 {
 		return false
@@ -131,7 +129,7 @@ func (w *writer) restartLog() bool {
 	return err == nil && !w.suspect
 }
 
-// restartLogWithReserve is restartLog with the help of the reserve, if that is enough.
+// restartLogWithReserve is restartLog that uses the reserve, if that is enough.
 func (w *writer) restartLogWithReserve() {
 	r := &w.db.room
 	need, err := w.growth()
@@ -142,13 +140,13 @@ func (w *writer) restartLogWithReserve() {
 	w.restartLog()
 }
 
-// useReserve gives up a part of the reserve for a commit that met no room, and
-// says whether there may be some now: in the log begun anew if the reserve
-// allows that, and otherwise behind it.
+// useReserve gives up a part of the reserve for a commit that met no room, and reports whether
+// there may be room now. The room is in the restarted log if the reserve allows that, otherwise
+// after it.
 func (w *writer) useReserve() bool {
 	r := &w.db.room
 	if !r.hopeless.IsZero() && time.Since(r.hopeless) < 200*time.Millisecond {
-		return false // a group of many asks for each
+		return false // a group of many asks once for each
 	}
 	some, err := r.reserve.give()
 	if err != nil {
@@ -164,8 +162,8 @@ func (w *writer) useReserve() bool {
 	return true
 }
 
-// proveRoom makes the disk prove itself by a checkpoint that rewrites everything,
-// and gives up the reserve for it if it must.
+// proveRoom makes the disk prove itself by a checkpoint that rewrites everything. It gives up the
+// reserve for that if necessary.
 func (w *writer) proveRoom() error {
 	for {
 		err := w.checkpoint("TRUNCATE")
@@ -185,11 +183,11 @@ func (w *writer) proveRoom() error {
 	}
 }
 
-// errReader says that a checkpoint could not finish, for a harmless reason.
+// errReader means that a checkpoint could not finish, for a harmless reason.
 var errReader = errors.New("a reader holds the file")
 
-// checkpoint writes the log into the database, all of it or with an error. It
-// waits for readers only a moment, since everybody waits for it.
+// checkpoint writes the whole log into the database, or returns an error. It waits for readers only
+// for a moment, since everybody waits for it.
 func (w *writer) checkpoint(mode string) error {
 	before, err := w.conn.pragma("PRAGMA busy_timeout") // the connection may be the caller's
 	if err != nil {

@@ -13,14 +13,13 @@ import (
 // maxStrikes is how often in a row the disk may refuse before the store stops.
 const maxStrikes = 8
 
-// beginError is a fault of the transaction, not of anything in it: to run
-// each work by itself would meet it again.
+// beginError is a fault of the transaction itself. Running each work alone would meet it again.
 type beginError struct{ error }
 
 func (e *beginError) Unwrap() error { return e.error }
 
-// commit writes the group in one transaction, or, if anything in it fails,
-// each work in its own, so that nobody pays for another's fault.
+// commit writes the group in one transaction. If anything in it fails, commit writes each work in
+// its own transaction, so that a fault affects only its own caller.
 func (w *writer) commit(group []*job) {
 	if err := w.trusted(); err != nil {
 		finishAll(group, err)
@@ -49,7 +48,7 @@ func (w *writer) commit(group []*job) {
 		return
 	}
 	for i, j := range group {
-		// What was just judged may mean that the disk has to prove itself.
+		// The error of the job before may mean that the disk must prove itself.
 		if err := w.trusted(); err != nil {
 			finishAll(group[i:], err)
 			return
@@ -69,8 +68,7 @@ func finishAll(group []*job, err error) {
 	}
 }
 
-// transact runs the group in one transaction and publishes what it did to
-// memory after the commit.
+// transact runs the group in one transaction. After the commit it publishes the changes to memory.
 func (w *writer) transact(group []*job) (err error) {
 	tx := &w.tx
 	tx.begin(w)
@@ -118,8 +116,8 @@ func (w *writer) conclude(tx *writeTx) error {
 	return w.saveClock(tx)
 }
 
-// saveClock keeps the store's clock in the file now and then, and what changes
-// of the belief in it: for the next start. Of several processes the owner does.
+// saveClock writes the store's clock to the file for the next start: now and then, and when the
+// belief in the clock has changed. Of several processes only the owner writes it.
 func (w *writer) saveClock(tx *writeTx) error {
 	const every = int64(time.Minute / time.Microsecond)
 	saved, news := w.db.clockSaved, w.db.clock.guard.News()
@@ -131,21 +129,20 @@ func (w *writer) saveClock(tx *writeTx) error {
 	return w.db.noteClock(w.conn, tx.now)
 }
 
-// clockSaved is what of the clock is in the file.
+// clockSaved says which state of the clock is in the file.
 type clockSaved struct {
 	at   int64
 	news uint64
 }
 
-// judge translates an error for the caller and notes what it says about the
-// disk.
+// judge translates an error for the caller, and notes what it says about the disk.
 func (w *writer) judge(err error) error {
 	if err == nil {
 		return nil
 	}
 	err = translate(err)
 	if errors.Is(err, errIO) && w.db.room.spent() {
-		err = fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err) // still to be proven wrong by a checkpoint
+		err = fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err) // a checkpoint may still prove it wrong
 	}
 	w.note(err)
 	if w.fatal != nil {
@@ -154,8 +151,8 @@ func (w *writer) judge(err error) error {
 	return err
 }
 
-// note remembers a write that failed: the kernel may have dropped what it
-// could not write, and a later sync would succeed without it.
+// note remembers a write that failed. The kernel may have dropped what it could not write, and a
+// later sync would succeed without it.
 func (w *writer) note(err error) {
 	if errors.Is(err, holdfast.ErrDiskFull) {
 		if !w.db.Full() { // small writes may find room between large ones
@@ -174,8 +171,8 @@ func (w *writer) note(err error) {
 	w.db.damaged(err)
 }
 
-// trusted says whether a commit would be believed: after a failed write, only
-// once a truncating checkpoint has rewritten everything.
+// trusted returns an error if a commit could not be believed: after a failed write, until a
+// truncating checkpoint has rewritten everything.
 func (w *writer) trusted() error {
 	if w.fatal != nil {
 		return w.closedError()
@@ -194,7 +191,7 @@ func (w *writer) trusted() error {
 	}
 	err = fmt.Errorf("checkpoint after a failed write: %w", err)
 	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errReader) {
-		return err // neither says that the disk is broken
+		return err // neither means that the disk is broken
 	}
 	if w.strikes++; w.strikes >= maxStrikes {
 		w.stop(err)
@@ -203,7 +200,7 @@ func (w *writer) trusted() error {
 	return err
 }
 
-// stop ends the store: nothing more is accepted, and DB.Failed tells.
+// stop stops the store: it accepts nothing more, and DB.Failed tells.
 func (w *writer) stop(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

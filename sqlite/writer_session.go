@@ -9,11 +9,11 @@ import (
 	"io"
 )
 
-// direct runs prepared statements on a driver connection of our own file,
-// below database/sql, which would take a lock and allocate for each.
+// direct runs prepared statements on the driver's connection to the store's own file. It bypasses
+// database/sql, which would lock and allocate for each statement.
 type direct struct {
 	dc    driver.Conn
-	via   *sql.Conn     // the same connection, for transactions of callers; nil: there are none
+	via   *sql.Conn     // the same connection, for callers' transactions; nil: there are none
 	stmts []driver.Stmt // by statement
 	args  []driver.NamedValue
 }
@@ -63,7 +63,7 @@ func eachRow(s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value)
 	return eachRowUntil(context.Background(), s, args, row)
 }
 
-// eachRowUntil is eachRow for a query that takes long, outside of the writer.
+// eachRowUntil is eachRow for a long query outside the writer.
 func eachRowUntil(ctx context.Context, s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value) error) (err error) {
 	rows, err := s.(driver.StmtQueryContext).QueryContext(ctx, args)
 	if err != nil {
@@ -115,16 +115,16 @@ func (d *direct) commit() error {
 	return err
 }
 
-// The transaction may be gone already; then this says so, and that is fine.
+// The transaction may be gone already; the statement's error is harmless then.
 func (d *direct) rollback() { _, _ = d.run(rollbackNow, nil) }
 
-// SQLite has no statement that tells whether a transaction is open, but
-// refuses to begin twice.
+// SQLite has no statement that tells whether a transaction is open, but it refuses to begin a
+// second one.
 func (d *direct) open() bool {
 	if _, err := d.run(beginProbe, nil); err != nil {
 		return true
 	}
-	d.rollback() // it had nothing in it
+	d.rollback() // it was empty
 	return false
 }
 
@@ -132,8 +132,8 @@ func (d *direct) lend() (*sql.Tx, error) { return d.via.BeginTx(context.Backgrou
 
 func (d *direct) ended() {}
 
-// database/sql may use the connection beside the caller, to close rows whose
-// context has ended: Raw keeps it out.
+// database/sql may use the connection beside the caller, to close rows whose context has ended. Raw
+// keeps it out.
 func (d *direct) alone(statements func() error) error {
 	return d.via.Raw(func(any) error { return statements() })
 }

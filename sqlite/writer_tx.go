@@ -7,49 +7,48 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// writeTx is the transaction of one group, and what it will change in memory
-// once it is committed.
+// writeTx is the transaction of one group, with the changes that it makes to memory after the
+// commit.
 type writeTx struct {
 	w    *writer
 	conn *conn
-	now  int64 // strictly grows from message to message, over transactions too
+	now  int64 // strictly grows from message to message, across transactions too
 
 	moves    []change
 	fresh    []freshRow
 	released []released
-	ended    map[int64]struct{} // claims settled in this transaction
-	after    []func()           // run once it is committed
-	undo     []func()           // run when it is rolled back, last one first
-	expiry   int64              // the earliest of the messages that it wrote
+	ended    map[int64]struct{} // claims that this transaction has settled
+	after    []func()           // run after the commit
+	undo     []func()           // run after a rollback, last one first
+	expiry   int64              // the earliest expiry of the messages that it wrote
 
-	inboxed, kept int64 // rows added to the inbox, and of those that wait
+	inboxed, kept int64 // rows added to the inbox, and to those that wait in it
 	received      int64
 	duplicates    int64
 	journaled     bool // followers have something to read
-	first, last   seen // the lowest and highest keys that it wrote
-	doubted       bool // the caller's SQL may have undone some of it: attach_recall.go
+	first, last   seen // the lowest and the highest keys that it wrote
+	doubted       bool // the caller's SQL may have undone a part of it: see attach_recall.go
 
-	private *private // of a transaction of the caller's: attach_join.go
+	private *private // of a caller's transaction: see attach_join.go
 }
 
-// change is one of the counters.
+// change moves a message from one of a lane's counters to another.
 type change struct {
 	lane     *lane
 	from, to holdfast.State
 }
 
-// none is the state before a message exists and after it is gone.
+// none is the state before a message exists and after it is deleted.
 const none = holdfast.State(255)
 
-// freshRow is a message that became due or will be: the lane learns of it
-// after the commit.
+// freshRow is a message that is due or will be. Its lane learns of it after the commit.
 type freshRow struct {
 	lane  *lane
 	due   int64
 	claim *holdfast.Claim // nil: only the table has it
 }
 
-// released is a claim that ended.
+// released is a claim that has ended.
 type released struct {
 	seq   int64
 	tried bool // an attempt was made: counts towards a clean run
@@ -85,7 +84,7 @@ func (tx *writeTx) wrote(first, last *int64, key int64) {
 	*last = key
 }
 
-// expires notes that a message which is not final will expire.
+// expires notes when a message that is not final will expire.
 func (tx *writeTx) expires(at int64) { tx.expiry = min(tx.expiry, at) }
 
 // release ends a claim, once.
@@ -94,10 +93,10 @@ func (tx *writeTx) release(seq int64, tried bool) {
 	tx.released = append(tx.released, released{seq, tried})
 }
 
-// enter is the first step of the transaction, when nobody else can write.
+// enter is the first step of the transaction. From then on nobody else can write.
 func (tx *writeTx) enter() error {
 	err := tx.w.db.enter(tx.conn)
-	tx.now = max(tx.now, tx.w.db.clock.now()) // it may have waited
+	tx.now = max(tx.now, tx.w.db.clock.now()) // the transaction may have waited
 	if err == nil && tx.w.db.decided.Load() && tx.w.db.owns.Load() {
 		err = tx.carryOut()
 	}
@@ -109,7 +108,7 @@ func (tx *writeTx) rollback() {
 	tx.forget()
 }
 
-// followed says whether something reads the journal.
+// followed reports whether something reads the journal.
 func (tx *writeTx) followed() bool {
 	if tx.private != nil {
 		return tx.private.followed
@@ -117,7 +116,7 @@ func (tx *writeTx) followed() bool {
 	return tx.w.db.followed.Load()
 }
 
-// forget drops what memory learned in a transaction that did not happen.
+// forget drops what memory learned in a transaction that was rolled back.
 func (tx *writeTx) forget() {
 	for _, f := range slices.Backward(tx.undo) {
 		f()
@@ -125,7 +124,7 @@ func (tx *writeTx) forget() {
 	tx.drop()
 }
 
-// publish tells memory what is now on disk.
+// publish tells memory what is on disk now.
 func (tx *writeTx) publish() {
 	db := tx.w.db
 	db.lanes.publish(tx)
@@ -145,7 +144,7 @@ func (tx *writeTx) publish() {
 	tx.drop()
 }
 
-// drop lets go of what the transaction refers to: payloads above all.
+// drop releases what the transaction refers to, above all payloads.
 func (tx *writeTx) drop() {
 	clear(tx.fresh)
 	clear(tx.after)

@@ -73,7 +73,7 @@ func Open(path string) (*File, error) {
 }
 
 func openIfThere(path string) (*os.File, error) {
-	f, err := os.Open(path) //nolint:gosec // the caller's own file
+	f, err := os.Open(path) //nolint:gosec // the caller named the file
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

@@ -18,23 +18,23 @@ const (
 type Log struct {
 	// Commits is how many transactions it has, in the generation of its first frame.
 	Commits int
-	// Unseen is how many of them SQLite would silently leave out, because a checksum in or before
-	// them does not match.
+	// Unseen is how many of them SQLite would silently leave out, because a checksum in them or
+	// before them does not match.
 	Unseen int
-	// Behind is how many of those directly follow another of those, and so were written after that
-	// one was safe on disk.
+	// Behind is how many unseen transactions directly follow another unseen one. Such a transaction
+	// was written after the one before it was safe on disk.
 	Behind int
 	// Header means that the header of the file is sound.
 	Header bool
-	// Pages is the size of the database after the last transaction that SQLite sees; 0: it sees
+	// Pages is the size of the database after the last transaction that SQLite sees; 0 if it sees
 	// none.
 	Pages uint32
 }
 
-// Damaged reports that transactions are lost that must have been on disk. When a process dies, one
-// transaction can be unseen: the one whose sync had not returned. A second one is written only
-// after the first is safe. The remains of an earlier, longer transaction behind a shorter one that
-// replaced it do not follow on that one.
+// Damaged reports whether transactions are lost that must have been on disk. When a process dies,
+// one transaction can be unseen: the one whose sync had not returned. A second one is written only
+// after the first is safe. A shorter transaction may replace an earlier, longer one; the rest of
+// the longer one does not follow on the shorter one, and does not count.
 func (l Log) Damaged() bool { return l.Behind > 0 || !l.Header && l.Commits > 0 }
 
 // ReadLog reads the log at path. A missing file is an empty log.
@@ -111,7 +111,7 @@ func (s *logScan) run(r io.Reader, yield func(page uint32, offset int64)) (Log, 
 		s.sum.set(frame[16:])
 		s.sound = s.sound && matches
 		if !salted && !s.reaches(frame) {
-			return s.log, nil // of an older generation, which has long been in the file
+			return s.log, nil // of an older generation, which is in the database already
 		}
 		if len(s.frames) == 0 {
 			s.joins = follows
@@ -132,8 +132,8 @@ func (s *logScan) follows(frame []byte) bool {
 	return sum.is(frame[16:])
 }
 
-// reaches reports whether a frame with foreign salts may be one of this generation, damaged in that
-// very place: half of the salts is right.
+// reaches reports whether a frame with foreign salts may belong to this generation, with damage in
+// the salts themselves: half of the salts match.
 func (s *logScan) reaches(frame []byte) bool {
 	return [4]byte(frame[8:12]) == [4]byte(s.salts[:4]) || [4]byte(frame[12:16]) == [4]byte(s.salts[4:])
 }

@@ -1,4 +1,4 @@
--- Times are microseconds of the store's own clock (clock.go), durations
+-- Times are microseconds of the store's own clock (clock.go). Durations are
 -- microseconds. Numbers of states, outcomes and kinds are the library's.
 
 CREATE TABLE hf_meta (
@@ -6,15 +6,15 @@ CREATE TABLE hf_meta (
   value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One lane per destination: what belongs to it rather than to a message.
+-- One lane per destination, with the settings and faults of the destination.
 CREATE TABLE hf_lane (
   lane        INTEGER PRIMARY KEY,
   destination TEXT NOT NULL UNIQUE,
-  strict      INTEGER NOT NULL DEFAULT 0,  -- 1: a parked message stops its ordering key; 2: no more, keys are being freed
+  strict      INTEGER NOT NULL DEFAULT 0,  -- 1: a parked message stops its ordering key; 2: no longer, keys are being freed
   fault       TEXT,                        -- why the lane is held
   fault_since INTEGER,
-  paused      INTEGER NOT NULL DEFAULT 0,  -- 1: a person wants it left alone
-  decided     INTEGER,                     -- when a person last paused or resumed it
+  paused      INTEGER NOT NULL DEFAULT 0,  -- 1: an operator has paused it
+  decided     INTEGER,                     -- when an operator last paused or resumed it
   decided_by  TEXT
 ) STRICT;
 
@@ -30,25 +30,25 @@ CREATE TABLE hf_route (
 
 -- The hot row: small, so that claims and settlements touch few pages.
 CREATE TABLE hf_message (
-  seq       INTEGER PRIMARY KEY,          -- never reused: purge spares the highest
+  seq       INTEGER PRIMARY KEY,          -- never reused: purge keeps the highest
   id        ANY NOT NULL UNIQUE,          -- a UUID as 16 bytes, any other id as text
   route     INTEGER NOT NULL REFERENCES hf_route,
   lane      INTEGER NOT NULL REFERENCES hf_lane,
   state     INTEGER NOT NULL DEFAULT 0,
-  due       INTEGER NOT NULL,             -- min(next try, expiry); a blocked row: expiry or for ever
+  due       INTEGER NOT NULL,             -- min(next try, expiry); of a blocked row: the expiry, or never
   created   INTEGER NOT NULL,
   expires   INTEGER,
-  failures  INTEGER NOT NULL DEFAULT 0,   -- charged, of this cycle
-  tries     INTEGER NOT NULL DEFAULT 0,   -- of this cycle
+  failures  INTEGER NOT NULL DEFAULT 0,   -- charged failures in this cycle
+  tries     INTEGER NOT NULL DEFAULT 0,   -- in this cycle
   cycle     INTEGER NOT NULL DEFAULT 1,
-  first_try INTEGER,                      -- of all cycles; written with the first failure
+  first_try INTEGER,                      -- in all cycles; written with the first failure
   settled   INTEGER,                      -- when it became final
   reason    TEXT,
   okey      TEXT,                         -- ordering key
   blocked   INTEGER NOT NULL DEFAULT 0,   -- waits for another message of its key
   force     INTEGER NOT NULL DEFAULT 0,
-  revision  INTEGER NOT NULL DEFAULT 0,   -- how often a person has rescheduled it in this cycle: a settlement of before keeps its due
-  given_up  INTEGER NOT NULL DEFAULT 0    -- 1: discarded while it was in hand, or could be; of no meaning in a final state
+  revision  INTEGER NOT NULL DEFAULT 0,   -- how often an operator has rescheduled it in this cycle: an older settlement does not change its due
+  given_up  INTEGER NOT NULL DEFAULT 0    -- 1: discarded while it was, or may have been, in hand; means nothing in a final state
 ) STRICT;
 
 CREATE INDEX hf_message_due ON hf_message (lane, due) WHERE state = 0;
@@ -56,40 +56,40 @@ CREATE INDEX hf_message_key ON hf_message (lane, state, blocked, okey, seq) WHER
 CREATE INDEX hf_message_given_up ON hf_message (given_up) WHERE given_up = 1;
 CREATE INDEX hf_message_aside ON hf_message (state, seq, lane) WHERE state IN (1, 3, 4, 5);
 
--- A parent of messages, such as a notification, with the payload that is in none of them. It
--- goes with what its feature keeps beside the messages.
+-- A parent of messages, such as a notification. It has the payload for all of them. It is deleted
+-- with the rows that its feature keeps beside the messages.
 CREATE TABLE hf_bundle (
-  seq     INTEGER PRIMARY KEY,            -- that of its first message, unless a copy has brought it
+  seq     INTEGER PRIMARY KEY,            -- the seq of its first message, unless it was copied from another store
   kind    TEXT NOT NULL,
   source  TEXT NOT NULL,
   id      ANY NOT NULL,                   -- as in hf_message
-  hash    BLOB NOT NULL,                  -- of what may not change under its name; empty: lost with a damaged file
+  hash    BLOB NOT NULL,                  -- of the content, which may not change under its name; empty: lost with a damaged file
   created INTEGER NOT NULL,
   first   INTEGER NOT NULL,               -- its first message
-  state   INTEGER,                        -- what that was when it was purged; NULL: it is not
+  state   INTEGER,                        -- the first message's state when it was purged; NULL: it was not purged
   payload BLOB NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX hf_bundle_name ON hf_bundle (id, kind, source);
 
--- The cold part: read once per attempt, rewritten for no attempt.
+-- The cold part: an attempt reads it once and never rewrites it.
 CREATE TABLE hf_body (
   seq     INTEGER PRIMARY KEY,
-  bundle  INTEGER,                        -- which has the payload; it stands before that, which may be long
+  bundle  INTEGER,                        -- the bundle that has the payload; before the payload, which may be long
   payload BLOB NOT NULL,                  -- empty in a bundle
   headers TEXT,
   corr    TEXT,
   retry   TEXT,
   ttl     INTEGER,
-  start   INTEGER,                        -- earliest next try, of a message that its key blocks
-  hash    INTEGER                         -- of all that is delivered: hash.go; NULL: this is not what was accepted
+  start   INTEGER,                        -- earliest next try of a message that is blocked by its key
+  hash    INTEGER                         -- of all that is delivered: check_hash.go; NULL: the row is not what was accepted
 ) STRICT;
 
--- The journal. AUTOINCREMENT, because a follower's cursor must never meet a
--- number again.
+-- The journal. AUTOINCREMENT, because a number must never be used twice: a
+-- follower's cursor may have passed it.
 CREATE TABLE hf_event (
   seq     INTEGER PRIMARY KEY AUTOINCREMENT,
-  message INTEGER,                        -- NULL: it is about none of the outbox
+  message INTEGER,                        -- NULL: about no message of the outbox
   kind    INTEGER NOT NULL,
   state   INTEGER NOT NULL DEFAULT 0,
   at      INTEGER NOT NULL,
@@ -103,7 +103,7 @@ CREATE TABLE hf_event (
   code    TEXT,
   error   TEXT,
   actor   TEXT,
-  subject TEXT,                           -- what it is about, beside or in place of a message
+  subject TEXT,                           -- what the entry is about, beside or in place of a message
   id      ANY,                            -- of a message that is not in the outbox
   detail  TEXT                            -- JSON
 ) STRICT;
@@ -131,7 +131,7 @@ CREATE TABLE hf_inbox (
   processed INTEGER,
   expires   INTEGER NOT NULL,             -- when the id may be forgotten
   response  BLOB,
-  answer    INTEGER,                      -- hash of id and response: check_hash.go; NULL: there is none
+  answer    INTEGER,                      -- hash of id and response: check_hash.go; NULL: no response
   UNIQUE (source, id)
 ) STRICT;
 
@@ -143,7 +143,7 @@ CREATE TABLE hf_inbox_body (
   payload BLOB NOT NULL,
   headers TEXT,
   corr    TEXT,
-  hash    INTEGER                         -- of the whole message: hash.go
+  hash    INTEGER                         -- of the whole message: check_hash.go
 ) STRICT;
 
 CREATE TABLE hf_token (

@@ -2,10 +2,10 @@
 CREATE TABLE hf_site (
   name         TEXT PRIMARY KEY,
   created      INTEGER NOT NULL,
-  token        BLOB UNIQUE,               -- of enrolment; it stays when it is spent, for who lost the answer
-  token_until  INTEGER,                   -- NULL: there is none to be spent
-  hash         BLOB UNIQUE,               -- of the credential; NULL: none is enrolled
-  former       BLOB,                      -- of the credential before
+  token        BLOB UNIQUE,               -- of enrolment; kept after its use, for a site that lost the answer
+  token_until  INTEGER,                   -- NULL: no token can be used
+  hash         BLOB UNIQUE,               -- of the credential; NULL: the site is not enrolled
+  former       BLOB,                      -- of the credential before this one
   former_until INTEGER,
   enrolled     INTEGER,
   seen         INTEGER,
