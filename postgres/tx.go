@@ -292,9 +292,6 @@ func (tx *ownTx) rollback() {
 // read runs a statement outside of a transaction of ours. One that writes is
 // such that it may be done twice. It may be run again when the connection was lost before its first row.
 func (db *DB) read(caller context.Context, sql string, args []any, row func(rows pgx.Rows) error) error {
-	if db.gone.Load() {
-		return holdfast.ErrClosed
-	}
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -311,7 +308,10 @@ func (db *DB) readOnce(ctx context.Context, sql string, args []any, row func(row
 	defer release()
 	defer func() { err = db.past.since(turn, err, errAnother) }()
 	conn, err := db.pools.own.Acquire(ctx)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() == nil && db.life.Err() != nil: // the pool is closed
+		return false, holdfast.ErrClosed
+	case err != nil:
 		return false, err
 	}
 	defer conn.Release()
