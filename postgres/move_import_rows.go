@@ -299,7 +299,11 @@ func (im *importing) notifications(page []*rows.Notification) error {
 	var seqs, delivered []int64
 	var sites []string
 	for _, n := range page {
-		list = append(list, append(noteRow(n), im.at(n.Created)))
+		row := []any{n.Seq, n.Bundle, n.Copy, idBytes(n.ID), idBytes(n.Message)}
+		for _, text := range noteTexts(n) {
+			row = append(row, text)
+		}
+		list = append(list, append(row, noteEnqueued(n), im.at(n.Created)))
 		switch {
 		case n.Purged:
 			ends = append(ends, []any{

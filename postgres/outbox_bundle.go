@@ -276,65 +276,80 @@ func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, ta
 // insertBundles writes the bundles of messages that are written, and what stands beside those,
 // in one round trip with the commit.
 func (tx *ownTx) insertBundles(list []*bundle) error {
-	parents := make([][]any, len(list))
-	var notes [][]any
+	var parents parentColumns
+	var notes noteColumns
 	var plain []rows.Row
-	for i, b := range list {
+	for _, b := range list {
 		messages := b.messages.entries
-		parents[i] = []any{b.seq, b.Kind, b.Source, b.id, b.Hash[:], b.Payload, messages[0].seq}
+		parents.add(b)
 		for j, r := range b.Rows {
-			r = rows.Beside(r, messages[j].seq, b.seq)
-			n, ok := r.(*rows.Notification)
-			if !ok {
-				plain = append(plain, r)
-				continue
+			if n, ok := r.(*rows.Notification); ok {
+				notes.add(n, &messages[j])
+			} else {
+				plain = append(plain, rows.Beside(r, messages[j].seq, b.seq))
 			}
-			n.Message = messages[j].m.ID
-			notes = append(notes, noteRow(n))
 		}
 	}
-	tx.last = append(tx.last, statement{insertBundles, transposed(parents), nil})
-	if len(notes) > 0 {
-		tx.last = append(tx.last, statement{insertNotifications, transposed(notes), nil})
-	}
+	tx.last = append(tx.last, statement{insertBundles, append(parents.args(), notes.args()...), nil})
 	return tx.put(plain...)
 }
 
-// noteRow has the values of notificationRow.
-func noteRow(n *rows.Notification) []any {
-	n, _ = cleanTexts(rows.Of(n), n).(*rows.Notification)
-	var enqueued *int64
-	if n.Enqueued != int64(rows.None) {
-		enqueued = &n.Enqueued
-	}
-	return []any{
-		n.Seq, n.Bundle, n.Copy, idBytes(n.ID), idBytes(n.Message), n.Channel, n.Type, n.List, n.Subject,
-		n.Site, n.Instance, n.Script, n.Execution, n.Parent, enqueued,
-	}
+// parentColumns are parameters of insertBundles, one array for each column of hf_bundle.
+type parentColumns struct {
+	seqs, firsts          []int64
+	kinds, sources        []string
+	ids, hashes, payloads [][]byte
 }
 
-// transposed makes of rows the parameters of a statement that gets an array for each column.
-func transposed(list [][]any) []any {
-	arrays := make([]any, len(list[0]))
-	for i := range arrays {
-		switch list[0][i].(type) {
-		case int64:
-			arrays[i] = column[int64](list, i)
-		case string:
-			arrays[i] = column[string](list, i)
-		case []byte:
-			arrays[i] = column[[]byte](list, i)
-		case *int64:
-			arrays[i] = column[*int64](list, i)
-		}
-	}
-	return arrays
+func (c *parentColumns) add(b *bundle) {
+	c.seqs, c.firsts = append(c.seqs, b.seq), append(c.firsts, b.messages.entries[0].seq)
+	c.kinds, c.sources = append(c.kinds, b.Kind), append(c.sources, b.Source)
+	c.ids, c.hashes, c.payloads = append(c.ids, b.id), append(c.hashes, b.Hash[:]), append(c.payloads, b.Payload)
 }
 
-func column[T any](list [][]any, i int) []T {
-	values := make([]T, len(list))
-	for n := range list {
-		values[n] = list[n][i].(T) //nolint:forcetypeassert // as the first row's
+func (c *parentColumns) args() []any {
+	return []any{c.seqs, c.kinds, c.sources, c.ids, c.hashes, c.payloads, c.firsts}
+}
+
+// noteColumns are parameters of insertBundles, one array for each column that notificationRow names.
+type noteColumns struct {
+	seqs, bundles, copies []int64
+	ids, messages         [][]byte
+	texts                 [9][]string // noteTexts
+	enqueued              []*int64
+}
+
+// add adds the row that stands beside a message of a bundle.
+func (c *noteColumns) add(n *rows.Notification, m *entry) {
+	c.seqs, c.bundles, c.copies = append(c.seqs, m.seq), append(c.bundles, m.bundle), append(c.copies, n.Copy)
+	c.ids, c.messages = append(c.ids, idBytes(n.ID)), append(c.messages, m.id)
+	for i, s := range noteTexts(n) {
+		c.texts[i] = append(c.texts[i], s)
 	}
-	return values
+	c.enqueued = append(c.enqueued, noteEnqueued(n))
+}
+
+func (c *noteColumns) args() []any {
+	args := []any{c.seqs, c.bundles, c.copies, c.ids, c.messages}
+	for _, list := range c.texts {
+		args = append(args, list)
+	}
+	return append(args, c.enqueued)
+}
+
+// noteTexts has the texts of notificationRow.
+func noteTexts(n *rows.Notification) [9]string {
+	texts := [...]string{n.Channel, n.Type, n.List, n.Subject, n.Site, n.Instance, n.Script, n.Execution, n.Parent}
+	for i, s := range texts {
+		texts[i] = cleanText(s)
+	}
+	return texts
+}
+
+// noteEnqueued is the instant of its site; nil: it is unknown.
+func noteEnqueued(n *rows.Notification) *int64 {
+	if n.Enqueued == int64(rows.None) {
+		return nil
+	}
+	return &n.Enqueued
 }

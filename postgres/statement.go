@@ -76,18 +76,22 @@ const findMessages = `SELECT m.id, m.route, ` + payloadOf + `, q.seq IS NOT NULL
 const (
 	// findBundles gives what has no bundle of its name a number for one.
 	findBundles = `SELECT i.n, CASE WHEN b.seq IS NULL THEN nextval('hf_seq') ELSE 0 END, b.hash,
-			coalesce(b.state, CASE WHEN q.seq IS NULL THEN coalesce(f.state, 0) WHEN q.owner IS NULL THEN 0 ELSE 1 END)
+			CASE WHEN b.seq IS NULL THEN 0 ELSE coalesce(b.state, (SELECT CASE WHEN q.owner IS NULL THEN 0 ELSE 1 END FROM hf_queue AS q WHERE q.seq = b.first),
+				(SELECT f.state FROM hf_final AS f WHERE f.seq = b.first), 0) END
 		FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS i (id, kind, source, n)
-		LEFT JOIN LATERAL (SELECT seq, hash, first, state FROM hf_bundle AS h WHERE h.id = i.id AND h.kind = i.kind AND h.source = i.source OFFSET 0) AS b ON true
-		LEFT JOIN LATERAL (SELECT seq, owner FROM hf_queue AS h WHERE h.seq = b.first OFFSET 0) AS q ON true
-		LEFT JOIN LATERAL (SELECT state FROM hf_final AS h WHERE h.seq = b.first OFFSET 0) AS f ON true`
+		LEFT JOIN LATERAL (SELECT seq, hash, first, state FROM hf_bundle AS h WHERE h.id = i.id AND h.kind = i.kind AND h.source = i.source OFFSET 0) AS b ON true`
 	takenIDs = `SELECT id FROM hf_message WHERE id = ANY ($1::bytea[])`
 	// insertBundles follows insertMessages in its transaction, and fails where a name is there. It
-	// inserts in the order of names, so that no two transactions wait for each other.
-	insertBundles = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
+	// inserts in the order of names, so that no two transactions wait for each other. A bundle and
+	// the notifications of its messages are of the instant of the messages.
+	insertBundles = `WITH now AS MATERIALIZED (SELECT created AS t FROM hf_message WHERE seq = ($7::bigint[])[1]),
+		note AS (
+			INSERT INTO hf_notification (` + notificationRow + `, created)
+			SELECT i.*, (SELECT t FROM now) FROM unnest($8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::bytea[], $13::text[], $14::text[], $15::text[],
+				$16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[]) AS i (` + notificationRow + `))
 		INSERT INTO hf_bundle (seq, kind, source, id, hash, payload, created, first)
-		SELECT i.seq, i.kind, i.source, i.id, i.hash, i.payload, now.t, i.first
-		FROM now, unnest($1::bigint[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bigint[]) AS i (seq, kind, source, id, hash, payload, first)
+		SELECT i.seq, i.kind, i.source, i.id, i.hash, i.payload, (SELECT t FROM now), i.first
+		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bigint[]) AS i (seq, kind, source, id, hash, payload, first)
 		ORDER BY i.id, i.kind, i.source`
 )
 

@@ -3,11 +3,7 @@ package postgres
 // Notifications: notify_targets.go, notify_list.go, notify_kpis.go.
 
 const (
-	insertNotifications = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
-		INSERT INTO hf_notification (` + notificationRow + `, created)
-		SELECT i.*, now.t FROM now, unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[],
-			$10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[]) AS i (` + notificationRow + `)`
-	// notificationRow names what noteRow returns.
+	// notificationRow names columns in the order of noteColumns.
 	notificationRow = `seq, bundle, copy, id, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued`
 
 	// noteDelivered is a part of a settlement: of those that were delivered it
