@@ -16,8 +16,8 @@ import (
 
 // A store belongs to one history of its database. All that it remembers, its lease, and each of its
 // connections belong to that history. The promotion of a standby, a restore to a point in time, and
-// a restored dump begin another history. In that one, numbers may be given again that mean
-// something else here:
+// a restored dump begin another history. That one may give numbers again that have
+// another meaning here:
 //
 //	a connection to a later server, or other tables
 //	     ──► the turn: names, lease and claims are forgotten, old connections dropped

@@ -40,8 +40,8 @@ type ownTx struct {
 // own runs fn in a transaction, bounded by Options.Timeout. It repeats the transaction when the
 // server asks for it (deadlock, serialization), and on a new connection when the old one is lost:
 // fn must start from scratch each time. If the answer to COMMIT is lost, own finds out the outcome.
-// It fails in another history than the one in which it began: fn may use numbers from before, which
-// other history has given to something else.
+// It fails in another history than the one in which it began: fn may use numbers from
+// before, which that history has given to something else.
 func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
