@@ -89,7 +89,7 @@ func (c *clock) adopt(r *clockRow, log *slog.Logger) {
 	c.known = r.at
 	if c.guard.Text() != r.leaps {
 		if err := c.guard.Load(r.leaps); err != nil {
-			log.Error("what the database knows of the clock is not readable", slog.Any("error", err))
+			log.Error("the database's record of the clock cannot be read", slog.Any("error", err))
 		}
 	}
 	if seen := c.seenLocked(); r.at > seen {
@@ -211,10 +211,10 @@ func (db *DB) tellDoubt() {
 	c.mu.Unlock()
 	switch {
 	case doubt > 0 && !was:
-		db.log.Warn("time has passed that only the database's clock knows of: what would end because of it is held",
+		db.log.Warn("only the database's clock claims that time has passed: messages that would end because of it are held",
 			slog.Duration("doubted", duration(doubt)), slog.Duration("for_at_most", duration(left)))
 	case doubt == 0 && was:
-		db.log.Info("the database's clock is believed")
+		db.log.Info("the database's clock is trusted again")
 	}
 }
 
@@ -247,7 +247,7 @@ func (db *DB) HearTime(at time.Time) {
 	ctx, cancel := context.WithTimeout(db.life, db.opts.Timeout)
 	defer cancel()
 	if err := db.tickClock(ctx); err != nil {
-		db.log.ErrorContext(ctx, "what another clock shows is not noted", slog.Any("error", err))
+		db.log.ErrorContext(ctx, "the time of another clock could not be recorded", slog.Any("error", err))
 	}
 }
 

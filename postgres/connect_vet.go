@@ -89,7 +89,7 @@ func vetRights(ctx context.Context, conn *pgx.Conn, t tables) error {
 	case !use:
 		return fmt.Errorf("%w: %s", ErrRights, grant("USAGE", "SCHEMA", at, t.role))
 	case t.version < newest && !create:
-		return fmt.Errorf("%w: the tables are to be made in schema %s: %s (since PostgreSQL 15 not everybody may create tables in public)",
+		return fmt.Errorf("%w: the tables must be created in schema %s: %s (since PostgreSQL 15 not every role may create tables in public)",
 			ErrRights, t.schema, grant("CREATE", "SCHEMA", at, t.role))
 	case t.version == 0:
 		return nil
@@ -100,7 +100,7 @@ func vetRights(ctx context.Context, conn *pgx.Conn, t tables) error {
 			return fmt.Errorf("look up rights: %w", err)
 		}
 		if table != "" {
-			return fmt.Errorf("%w: table %s has to be changed for this release, which only its owner may do; migrate as its owner", ErrRights, table)
+			return fmt.Errorf("%w: this release changes table %s, and only its owner may do that; migrate as its owner", ErrRights, table)
 		}
 	}
 	rows, err := conn.Query(ctx, missingRights, t.schema, tableNames())
@@ -176,7 +176,7 @@ func vetPooler(ctx context.Context, a, b *pgx.Conn) error {
 			first = one
 		}
 		if one != first || one == two {
-			return fmt.Errorf("%w: the address leads to a pooler (pgbouncer?) that gives each transaction another connection, so that settings, prepared statements, locks and LISTEN do not stay; use its session mode (pool_mode = session) or the server's own address", ErrPooler)
+			return fmt.Errorf("%w: the address leads to a pooler (pgbouncer?) that runs each transaction on another connection, so that settings, prepared statements, locks and LISTEN are lost; use its session mode (pool_mode = session) or the server's own address", ErrPooler)
 		}
 	}
 	return nil

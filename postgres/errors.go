@@ -129,13 +129,13 @@ func explainServer(err error, e *pgconn.PgError) error {
 	case "55P03":
 		return unavailable("another transaction holds a lock for too long")
 	case "57014":
-		return unavailable("PostgreSQL gave the statement up, because it took too long or an operator cancelled it")
+		return unavailable("PostgreSQL cancelled the statement, because it took too long or an operator asked for it")
 	case "25006":
 		return fmt.Errorf("%w: the server is a standby now, or was made read-only: %w", ErrReadOnly, err)
 	case "25P03":
 		return unavailable("the transaction was idle for too long")
 	case "28000", "28P01":
-		return fmt.Errorf("%w: PostgreSQL does not let this user in; look at user and password of the address, and at pg_hba.conf: %w", ErrRights, err)
+		return fmt.Errorf("%w: PostgreSQL refuses this user; check the user and password in the address, and pg_hba.conf: %w", ErrRights, err)
 	case "3D000":
 		return fmt.Errorf("%w: the address names a database that the server does not have; create it: %w", holdfast.ErrNotFound, err)
 	case "42501":
@@ -145,7 +145,7 @@ func explainServer(err error, e *pgconn.PgError) error {
 	case "08", "53", "57", "58":
 		return unavailable("PostgreSQL cannot do this now")
 	case "40":
-		return unavailable("PostgreSQL undid the transaction for the sake of others")
+		return unavailable("PostgreSQL rolled the transaction back because of others")
 	}
 	return err
 }
@@ -194,7 +194,7 @@ func stalePlan(e *pgconn.PgError) bool {
 // parsed, since it cannot tell which part is the password.
 func badAddress(dsn string, err error) error {
 	if _, parse := url.Parse(dsn); parse != nil && strings.Contains(dsn, "://") {
-		return fmt.Errorf("%w: database address: it is no URL; write postgres://user:password@host:5432/database, with %%-codes for the characters / : @ # ? %% in user and password", holdfast.ErrInvalid)
+		return fmt.Errorf("%w: database address: it is not a URL; write postgres://user:password@host:5432/database, with %%-codes for the characters / : @ # ? %% in user and password", holdfast.ErrInvalid)
 	}
 	text := err.Error()
 	if i := strings.LastIndex(text, "`: "); i >= 0 {

@@ -68,9 +68,9 @@ type past struct {
 var (
 	errPassed = fmt.Errorf("%w: an old primary", ErrReadOnly)
 	// errAnother: nothing is written before the node has entered the history.
-	errAnother   = fmt.Errorf("%w: the database has another history now, which this node has not entered yet", holdfast.ErrUnavailable)
-	errGivenUp   = fmt.Errorf("%w: the node stops, and does not wait for the database any more", holdfast.ErrUnavailable)
-	errElsewhere = fmt.Errorf("%w: another server answers now, which cannot tell", ErrUnknown)
+	errAnother   = fmt.Errorf("%w: the database now has another history, which this node has not entered yet", holdfast.ErrUnavailable)
+	errGivenUp   = fmt.Errorf("%w: the node stops, and no longer waits for the database", holdfast.ErrUnavailable)
+	errElsewhere = fmt.Errorf("%w: another server answers now, which does not know the outcome", ErrUnknown)
 )
 
 func newPast(forget func()) *past {
@@ -136,7 +136,7 @@ func (p *past) met(s server) error {
 	case p.line == line{}:
 		p.line = now
 	case now.before(p.line):
-		return fmt.Errorf("%w: the server is at timeline %s, and another one has gone on from there, at timeline %s; end it, or, if it was put back on purpose, restart this node", errPassed, number(now.timeline), number(p.line.timeline))
+		return fmt.Errorf("%w: the server is at timeline %s, and another server has continued from there, at timeline %s; stop this server, or, if it was put back on purpose, restart this node", errPassed, number(now.timeline), number(p.line.timeline))
 	default:
 		p.next()
 		p.line = now
@@ -383,7 +383,7 @@ func (db *DB) enterHistory(ctx context.Context, owner int64) error {
 		return fmt.Errorf("enter another history: %w", err)
 	}
 	if l.owner == 0 {
-		return fmt.Errorf("%w: %q, as this history has it; this node waits until that lease is over", ErrNodeTaken, db.opts.Node)
+		return fmt.Errorf("%w: %q, in this history; this node waits until that lease ends", ErrNodeTaken, db.opts.Node)
 	}
 	if err := db.entered(ctx, l); err != nil {
 		return err

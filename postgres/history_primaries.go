@@ -79,7 +79,7 @@ func (p *past) welcome(ctx context.Context, c *pgx.ConnConfig, s server) error {
 		ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout/2)
 		defer cancel()
 		if len(lookAtAll(ctx, hosts(c), system)) > 0 {
-			return fmt.Errorf("%w: the server is of system %s, and the store is on system %s, which takes writes, too; name one of them", ErrReadOnly, s.system, system)
+			return fmt.Errorf("%w: the server is of system %s, and the store is on system %s, which also takes writes; name only one of them in the address", ErrReadOnly, s.system, system)
 		}
 	}
 	if err := p.met(s); err != nil {
@@ -132,7 +132,7 @@ func (db *DB) lookAround(ctx context.Context, list []*pgx.ConnConfig) {
 		names = nil
 	}
 	if db.past.rival(names) {
-		db.log.ErrorContext(ctx, "several servers of the address take writes: end the old one", slog.String("servers", strings.Join(names, ", ")))
+		db.log.ErrorContext(ctx, "several servers of the address take writes: stop the old one", slog.String("servers", strings.Join(names, ", ")))
 	}
 }
 

@@ -117,7 +117,7 @@ func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
 	if at == "" {
 		switch {
 		case len(others) > 0:
-			return t, fmt.Errorf("%w: schema %s has %s but no hf_meta; give Holdfast a database or a schema of its own (search_path in the address)", ErrForeign, current, strings.Join(others, ", "))
+			return t, fmt.Errorf("%w: schema %s has %s but no hf_meta; give Holdfast a separate database or schema (search_path in the address)", ErrForeign, current, strings.Join(others, ", "))
 		case current == "":
 			return t, errNoSchema
 		}
@@ -130,12 +130,12 @@ func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "42501" {
 		return t, fmt.Errorf("%w: %s", ErrRights, grant("SELECT, INSERT, UPDATE, DELETE", "TABLE", pgx.Identifier{at, "hf_meta"}, t.role))
 	} else if ok && e.Code[:2] == "42" || errors.Is(err, pgx.ErrNoRows) {
-		return t, fmt.Errorf("%w: table %s.hf_meta is not one of ours: it does not tell the version of its schema", ErrForeign, at)
+		return t, fmt.Errorf("%w: table %s.hf_meta is not Holdfast's: it does not have the version of its schema", ErrForeign, at)
 	} else if err != nil {
 		return t, fmt.Errorf("read the version of the schema: %w", err)
 	}
 	if t.version, err = strconv.Atoi(text); err != nil || t.version < 1 {
-		return t, fmt.Errorf("%w: in table %s.hf_meta the schema has the number %q", ErrForeign, at, text)
+		return t, fmt.Errorf("%w: table %s.hf_meta has the schema number %q", ErrForeign, at, text)
 	}
 	if newest := len(migrations()); t.version > newest {
 		return t, fmt.Errorf("%w: its schema is number %d, this release knows %d; use the release that wrote it, or a newer one", ErrNewer, t.version, newest)

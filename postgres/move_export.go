@@ -33,7 +33,7 @@ func OpenSource(ctx context.Context, dsn string) (*Source, error) {
 	s := &Source{}
 	if err := s.open(ctx, dsn, func(t tables) error {
 		if t.version == 0 {
-			return fmt.Errorf("it has no tables of ours: %w", holdfast.ErrNotFound)
+			return fmt.Errorf("it does not have Holdfast's tables: %w", holdfast.ErrNotFound)
 		}
 		return nil
 	}); err != nil {
@@ -140,7 +140,7 @@ func (c *contents) lock(ctx context.Context) error {
 		return err
 	}
 	if len(live) > 0 {
-		return fmt.Errorf("%w: %s; stop what runs, and wait a lease for what was killed", move.ErrInUse, strings.Join(live, ", "))
+		return fmt.Errorf("%w: %s; stop the running nodes; after a node was killed, wait for its lease to end", move.ErrInUse, strings.Join(live, ", "))
 	}
 	return nil
 }

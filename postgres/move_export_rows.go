@@ -106,7 +106,7 @@ func (x *exporting) message(found pgx.Rows) (rows.Row, error) {
 	case source == nil || destination == nil:
 		return m, fmt.Errorf("%w: the names of %s (seq %d) are lost", move.ErrContent, m.ID, m.Seq)
 	case queued == (state != nil):
-		return m, fmt.Errorf("%w: %s (seq %d) stands nowhere, or twice", move.ErrContent, m.ID, m.Seq)
+		return m, fmt.Errorf("%w: %s (seq %d) has no state, or two", move.ErrContent, m.ID, m.Seq)
 	}
 	m.Source, m.Destination, m.Kind, m.Endpoint = *source, *destination, *kind, *endpoint
 	m.Created, m.Expires, m.FirstTry, m.Settled = rows.Instant(created-x.base), rows.Distance(expires, x.base, never), x.far(first), x.far(settled)

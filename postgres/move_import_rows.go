@@ -196,7 +196,7 @@ func keepable(r rows.Row) error {
 	t := rows.Of(r)
 	for i, f := range t.Fields(r) {
 		if s, ok := f.(*string); ok && t.Columns[i].Exact && cleanText(*s) != *s {
-			return fmt.Errorf("%w: PostgreSQL keeps no text with NUL bytes or that is no UTF-8, as %q is", move.ErrContent, *s)
+			return fmt.Errorf("%w: PostgreSQL cannot store a text with NUL bytes or invalid UTF-8, such as %q", move.ErrContent, *s)
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ const (
 // ErrNodeTaken means that another live node has this node's name.
 var ErrNodeTaken = errors.New("another node of this name is running")
 
-var errLeaseOver = fmt.Errorf("the database has not heard of this node in time, others take over its claims: %w", holdfast.ErrUnavailable)
+var errLeaseOver = fmt.Errorf("this node did not renew its lease in time: other nodes take over its claims: %w", holdfast.ErrUnavailable)
 
 func newSelf(db *DB) *self {
 	return &self{db: db, serving: map[int32]bool{}, since: map[int32]time.Time{}, others: map[int32][]int64{}, beats: make(chan struct{}, 1), pulse: make(chan struct{}, 1)}
@@ -133,7 +133,7 @@ func (db *DB) enter(ctx context.Context) error {
 			return fmt.Errorf("%w: %q is %s; give each node a name of its own", ErrNodeTaken, db.opts.Node, who)
 		}
 		if seen == 0 {
-			db.log.WarnContext(ctx, "a node of this name was here and did not say goodbye: waiting for its lease to end",
+			db.log.WarnContext(ctx, "a node of this name has not ended cleanly: waiting for its lease to end",
 				slog.String("node", db.opts.Node), slog.String("was", who), slog.Duration("lease_left", duration(left)))
 		}
 		seen = beat
@@ -233,7 +233,7 @@ func (tx *ownTx) bury(owner int64) error {
 	tx.after = append(tx.after, func() {
 		tx.db.claim.rewindAll()
 		if total > 0 {
-			tx.db.log.Warn("claims of a node that is gone are given back", slog.Int64("owner", owner), slog.Int64("count", total))
+			tx.db.log.Warn("gave back the claims of a node that is gone", slog.Int64("owner", owner), slog.Int64("count", total))
 		}
 	})
 	return nil
@@ -279,7 +279,7 @@ func (db *DB) leave() error {
 	ctx, cancel := context.WithTimeout(db.life, min(db.opts.Timeout, 5*time.Second))
 	defer cancel()
 	if err := db.tickClock(ctx); err != nil { // the time that has passed since the last heartbeat
-		db.log.WarnContext(ctx, "the clock is not noted", slog.Any("error", err))
+		db.log.WarnContext(ctx, "the time could not be recorded", slog.Any("error", err))
 	}
 	err := db.own(ctx, func(tx *ownTx) error {
 		if err := tx.exec(lockNode, owner); err != nil {
@@ -300,7 +300,7 @@ func (db *DB) leave() error {
 		db.wakes.flush(ctx, db)
 	}
 	if err != nil {
-		return fmt.Errorf("leave: %w; others take over when the lease ends", err)
+		return fmt.Errorf("leave: %w; other nodes take over when the lease ends", err)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (db *DB) complain(ctx context.Context, err error) {
 	s.reported = true
 	s.mu.Unlock()
 	if first {
-		db.log.ErrorContext(ctx, "database not to be had", slog.Any("error", err))
+		db.log.ErrorContext(ctx, "the database is not available", slog.Any("error", err))
 	}
 }
 
@@ -196,7 +196,7 @@ func (db *DB) prolong(ctx context.Context, turn uint64) error {
 	s.listened(beats)
 	if s.reported {
 		s.reported = false
-		db.log.InfoContext(ctx, "database is there again")
+		db.log.InfoContext(ctx, "the database is available again")
 	}
 	s.trust, s.others, s.peers = asked.Add(s.trustFor()), others, peers
 	s.announced(lanes, asked)
@@ -259,9 +259,9 @@ func (db *DB) reenter(ctx context.Context, lost int64) error {
 		return fmt.Errorf("enter again: %w", err)
 	}
 	if l.owner == 0 {
-		return fmt.Errorf("%w: %q; this one delivers nothing until the other has ended", ErrNodeTaken, db.opts.Node)
+		return fmt.Errorf("%w: %q; this node delivers nothing until the other has ended", ErrNodeTaken, db.opts.Node)
 	}
-	db.log.WarnContext(ctx, "the lease was lost: others have taken over what was in hand", slog.Int64("owner", lost))
+	db.log.WarnContext(ctx, "the lease was lost: other nodes have taken over its claims", slog.Int64("owner", lost))
 	return db.entered(ctx, l)
 }
 
@@ -281,7 +281,7 @@ func (db *DB) reap(ctx context.Context) error {
 			}
 			gone = append(gone, owner)
 			tx.after = append(tx.after, func() {
-				db.log.WarnContext(ctx, "a node was silent for too long: others take over", slog.String("node", name), slog.String("was", who))
+				db.log.WarnContext(ctx, "a node was silent for too long: other nodes take over", slog.String("node", name), slog.String("was", who))
 			})
 			return nil
 		}); err != nil {

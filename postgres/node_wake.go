@@ -101,7 +101,7 @@ const hello = "hello"
 func (db *DB) tellOthers(ctx context.Context, text string) {
 	text = strconv.FormatInt(db.self.owner(), 10) + ":" + text
 	if err := db.read(ctx, tellAll, []any{wakeChannel, text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
-		db.log.DebugContext(ctx, "other nodes not told, they poll", slog.Any("error", err))
+		db.log.DebugContext(ctx, "could not notify other nodes; they poll", slog.Any("error", err))
 	}
 }
 
@@ -132,7 +132,7 @@ func (db *DB) listenOn(ctx context.Context) {
 		if time.Since(began) > time.Minute {
 			try = 0
 		}
-		db.log.WarnContext(ctx, "not listening to other nodes, polling meanwhile", slog.Any("error", explain(err)))
+		db.log.WarnContext(ctx, "not listening to other nodes; polling meanwhile", slog.Any("error", explain(err)))
 		if backOff(ctx, try) != nil {
 			return
 		}

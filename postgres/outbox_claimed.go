@@ -32,7 +32,7 @@ func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
 		names, err := k.db.routeNames(ctx, t.route)
 		if errors.Is(err, holdfast.ErrNotFound) {
 			// It stays in hand: if it were given back, it would come again at once.
-			k.db.log.ErrorContext(ctx, "a message names a route that the database does not have, which a failover may have lost: it is left alone until the next start",
+			k.db.log.ErrorContext(ctx, "a message names a route that the database does not have, which a failover may have lost: it stays claimed until the next start",
 				slog.String("message_id", string(idFrom(t.id))), slog.Int("route", int(t.route)))
 			k.db.claim.setAside(t.claim.Seq)
 			continue

@@ -95,7 +95,7 @@ func (db *DB) meet(ctx context.Context, counts map[int32]holdfast.LaneCounts) {
 			db.names.rememberLane(turn, name, lane)
 			return err
 		}); err != nil {
-			db.log.WarnContext(ctx, "name of a lane not read", slog.Any("error", err))
+			db.log.WarnContext(ctx, "could not read the name of a lane", slog.Any("error", err))
 		}
 	}
 }

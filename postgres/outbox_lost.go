@@ -96,7 +96,7 @@ func (db *DB) findLost(ctx context.Context) error {
 	}
 	if len(lanes) > 0 {
 		c.rewind(lanes...)
-		db.log.WarnContext(ctx, "claims whose commit was in doubt are given back", slog.Int("claims", len(lost)))
+		db.log.WarnContext(ctx, "gave back claims whose commit was in doubt", slog.Int("claims", len(lost)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -381,7 +381,7 @@ func (db *DB) settleUntried(list []taken, s holdfast.Settlement) {
 	}
 	db.parts.Go(func() {
 		if _, err := db.Settle(db.life, settlements...); err != nil {
-			db.log.Error("claims of what was not tried are not settled", slog.Int("count", len(list)), slog.Any("error", err))
+			db.log.Error("could not settle claims that were not tried", slog.Int("count", len(list)), slog.Any("error", err))
 			db.claim.letGo(list)
 		}
 	})

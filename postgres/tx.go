@@ -122,7 +122,7 @@ func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) e
 		case errors.Is(err, errUndone):
 			return err
 		case backOff(ctx, try) != nil:
-			return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
+			return fmt.Errorf("%w; not determined: %s", unknown, err.Error()) // another meaning of err would mislead
 		}
 	}
 }

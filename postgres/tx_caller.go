@@ -54,7 +54,7 @@ func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Re
 }
 
 // errEnded means that a COMMIT or ROLLBACK was among the statements.
-var errEnded = errors.New("the transaction was ended by a statement in it, and what it did before may stand or not")
+var errEnded = errors.New("the transaction was ended by a statement in it, and what it did before may be committed or not")
 
 // Do runs fn in one transaction. What fn writes and enqueues commits together, durably, before Do
 // returns, and wakes the dispatchers at once. An error, a panic or a ctx that ends undoes

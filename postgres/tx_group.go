@@ -95,7 +95,7 @@ func byThemselves[T any](db *DB, list []*call[T], all func(ctx context.Context, 
 	}
 }
 
-var errTurn = fmt.Errorf("%w: PostgreSQL is so slow, or away, that the call's turn did not come in time", holdfast.ErrUnavailable)
+var errTurn = fmt.Errorf("%w: PostgreSQL is too slow, or not available: the call did not begin in time", holdfast.ErrUnavailable)
 
 func (g *group[T]) takeBack(c *call[T]) bool {
 	g.mu.Lock()

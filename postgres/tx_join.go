@@ -87,13 +87,13 @@ func (p *part) enter(ctx context.Context) error {
 	}})
 	switch {
 	case isCode(err, "42P01"):
-		return fmt.Errorf("the transaction is of a database, or has a search_path, without the tables of this store: %w", err)
+		return fmt.Errorf("the transaction is in a database, or has a search_path, without the tables of this store: %w", err)
 	case err != nil:
 		return err
 	case got != want:
-		return errors.New("the transaction is of another database, or another schema, than this store, with tables of its own")
+		return errors.New("the transaction is in another database, or another schema, than this store")
 	case readOnly:
-		return errors.New("the transaction is read-only: begin one that may write")
+		return errors.New("the transaction is read-only: begin one that can write")
 	}
 	return p.db.past.goesOn(timeline)
 }
@@ -124,7 +124,7 @@ func (db *DB) identity(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if text == "" {
-		return "", errors.New("the row incarnation of table hf_meta is gone, so that nothing tells this store from another")
+		return "", errors.New("the row incarnation of table hf_meta is gone, so that this store cannot be distinguished from another")
 	}
 	db.inbound.identity.Store(&text)
 	return text, nil

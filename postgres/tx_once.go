@@ -67,7 +67,7 @@ func (tx *ownTx) once(turn uint64, o once) error {
 	}
 	unknown := fmt.Errorf("%w: the connection was lost: %s", ErrUnknown, err.Error()) // the meaning of err would mislead here as well
 	if err := tx.db.awaitEnd(tx.ctx, serverOf(c)); err != nil {
-		return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
+		return fmt.Errorf("%w; not determined: %s", unknown, err.Error()) // another meaning of err would mislead
 	}
 	return tx.db.prove(tx.ctx, turn, &o.proof, unknown)
 }

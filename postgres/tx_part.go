@@ -150,7 +150,7 @@ func said(ctx context.Context, what string, err error) error {
 	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrInvalid), errors.Is(err, holdfast.ErrTooOld):
 		return err
 	case again(err):
-		return fmt.Errorf("%s: another transaction was in the way; run the whole transaction again: %w", what, explainTo(ctx, err))
+		return fmt.Errorf("%s: another transaction interfered; run the whole transaction again: %w", what, explainTo(ctx, err))
 	}
 	return fmt.Errorf("%s: %w", what, explainTo(ctx, err))
 }

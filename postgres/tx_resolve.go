@@ -83,7 +83,7 @@ func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-var errNotAwaited = fmt.Errorf("%w: somebody, or a time-out, ended the wait for the synchronous standbys", holdfast.ErrUnavailable)
+var errNotAwaited = fmt.Errorf("%w: an operator, or a timeout, ended the wait for the synchronous standbys", holdfast.ErrUnavailable)
 
 // awaitStandbys returns when the server's synchronous standbys, if it has any, have all that it has
 // committed before.
@@ -160,7 +160,7 @@ func lookOn(ctx context.Context, conn *pgx.Conn, was server, xid string, late bo
 
 // errOpen is the ErrUnknown of a transaction that may still be running. Rows that it has not
 // written yet prove nothing.
-var errOpen = fmt.Errorf("%w: nothing found out", ErrUnknown)
+var errOpen = fmt.Errorf("%w: not determined", ErrUnknown)
 
 var errUndone = fmt.Errorf("%w: the connection was lost and the transaction rolled back", holdfast.ErrUnavailable)
 
@@ -169,7 +169,7 @@ var errUndone = fmt.Errorf("%w: the connection was lost and the transaction roll
 func judge(was, now server, status string) (committed bool, err error) {
 	switch {
 	case was.system == "" || was.system != now.system:
-		return false, fmt.Errorf("%w: nothing shows that it is the same server that answers now", ErrUnknown)
+		return false, fmt.Errorf("%w: the server that answers now may be another one", ErrUnknown)
 	case status == "aborted", status == "future":
 		return false, errUndone
 	case status == "in progress":
