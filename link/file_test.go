@@ -69,7 +69,7 @@ func TestAChangedCredentialCountsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if got := s.Status(); got.Site != "" || !strings.Contains(got.Problem, "enroll anew") {
+			if got := s.Status(); got.Site != "" || !strings.Contains(got.Problem, "enroll again") {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}

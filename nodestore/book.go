@@ -90,17 +90,23 @@ type bookChange struct {
 // change runs f if what it changes is what the caller has seen. The version goes first:
 // its row is locked, so that of all nodes only one looks and changes at a time.
 func (b *Book) change(ctx context.Context, k *bookChange, f func(tx side.Tx) error) error {
-	return b.db.Change(ctx, k.cost, func(tx side.Tx) error {
-		if _, err := tx.Exec(bumpBook); err != nil {
-			return err
-		}
+	seen := func(tx side.Tx) error {
 		found, present := false, int64(0)
-		err := tx.Read(k.present, []any{k.name}, func(scan side.Scan) error {
+		if err := tx.Read(k.present, []any{k.name}, func(scan side.Scan) error {
 			found = true
 			return scan(&present)
-		})
+		}); err != nil {
+			return err
+		}
+		return notify.Seen(found, present, k.seen, k.end)
+	}
+	return b.db.Change(ctx, k.cost, func(tx side.Tx) error {
+		err := seen(tx) // before it writes: what is refused undoes nothing of others
 		if err == nil {
-			err = notify.Seen(found, present, k.seen, k.end)
+			_, err = tx.Exec(bumpBook)
+		}
+		if err == nil {
+			err = seen(tx) // another node may have been faster
 		}
 		if err == nil {
 			err = f(tx)

@@ -247,7 +247,7 @@ func entering(ctx context.Context) context.Context {
 func (db *DB) connect(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	conn, err := pool.Acquire(ctx)
 	switch {
-	case err != nil && ctx.Err() == nil && db.gone.Load(): // the pool is closed
+	case err != nil && ctx.Err() == nil && db.life.Err() != nil: // the pool is closed
 		return nil, holdfast.ErrClosed
 	case err != nil:
 		return nil, fmt.Errorf("connect: %w", err)

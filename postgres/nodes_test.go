@@ -1,9 +1,11 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -367,4 +369,27 @@ func TestListeningIsTakenUpAgain(t *testing.T) {
 	}
 	woken("third") // by itself, when it listens again
 	woken("fourth")
+}
+
+// A node that ends tells the others what it gives back: they need not wait for their next poll.
+func TestAGoodbyeIsTold(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	b, a := opened(t, dsn, quick("b")), open(t, dsn, quick("a"))
+	put(t, b, holdfast.Message{ID: "m"})
+	until(t, a, 1)
+	c := session(t, dsn, "LISTEN hf_wake")
+	own := fmt.Sprint(number(t, dsn, `SELECT owner FROM hf_node WHERE name = 'a'`), ":")
+	shut(t, a)
+	bounded, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	for {
+		n, err := c.WaitForNotification(bounded)
+		if err != nil {
+			t.Fatalf("nobody was told: %v", err)
+		}
+		if strings.HasPrefix(n.Payload, own) {
+			return
+		}
+	}
 }

@@ -20,7 +20,7 @@ import (
 func nodeAPI(t testing.TB, db *postgres.DB) http.Handler {
 	t.Helper()
 	s := httpapi.Server{Service: &admin.Service{
-		Outbox: db, Enqueuer: db, Inbox: db, Notify: db, Channels: &admintest.Channels{}, Name: "n",
+		Outbox: db, Enqueuer: db, Inbox: db, Notify: db, Book: nodestore.New(db, nil).Book, Channels: &admintest.Channels{}, Name: "n",
 		Destinations: func() []admin.Destination { return nil },
 	}}
 	h, err := s.Handler()

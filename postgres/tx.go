@@ -290,9 +290,6 @@ func (tx *ownTx) rollback() {
 // read runs a statement outside a transaction. A statement that writes must be safe to repeat: read
 // may run it again if the connection was lost before its first row.
 func (db *DB) read(caller context.Context, sql string, args []any, row func(rows pgx.Rows) error) error {
-	if db.gone.Load() {
-		return holdfast.ErrClosed
-	}
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -309,7 +306,10 @@ func (db *DB) readOnce(ctx context.Context, sql string, args []any, row func(row
 	defer release()
 	defer func() { err = db.past.since(turn, err, errAnother) }()
 	conn, err := db.pools.own.Acquire(ctx)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() == nil && db.life.Err() != nil: // the pool is closed
+		return false, holdfast.ErrClosed
+	case err != nil:
 		return false, err
 	}
 	defer conn.Release()

@@ -100,7 +100,7 @@ func (db *DB) Audit(ctx context.Context) (faults []string, err error) {
 		"a delivery that is not noted": `SELECT seq FROM hf_notification JOIN hf_message AS m USING (seq) WHERE (m.state = 2) != (delivered IS NOT NULL)`,
 		"a bundle of nothing":          `SELECT seq FROM hf_bundle WHERE seq NOT IN (SELECT bundle FROM hf_notification)`,
 		"a notification of no bundle":  `SELECT seq FROM hf_notification WHERE bundle NOT IN (SELECT seq FROM hf_bundle)`,
-		"a bundle without a first":     `SELECT seq FROM hf_bundle WHERE (state IS NULL) != (first IN (SELECT seq FROM hf_message))`,
+		"a bundle that is over early":  `SELECT seq FROM hf_bundle WHERE state IS NOT NULL AND first IN (SELECT seq FROM hf_message)`,
 		"a payload that stands twice":  `SELECT seq FROM hf_body WHERE bundle IS NOT NULL AND (payload != x'' OR bundle NOT IN (SELECT seq FROM hf_bundle))`,
 		"a fault that the file has":    `SELECT * FROM (SELECT integrity_check AS fault FROM pragma_integrity_check) WHERE fault != 'ok'`,
 		"an inbox counter that is off": fmt.Sprintf(`SELECT count(*) FROM hf_inbox HAVING count(*) != %d`, db.Counts().Inbox),

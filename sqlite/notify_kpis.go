@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/notify"
@@ -72,8 +73,7 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 		return 0, false, nil
 	}
 	before := db.clock.guard.Before(db.clock.now(), micros(keep))
-	past, err := db.pastNotifications(ctx, before)
-	read := len(past)
+	past, read, err := db.pastNotifications(ctx, before)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge notifications: %w", err)
 	}
@@ -96,25 +96,27 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	return purged, false, nil
 }
 
-// pastNotifications are the bundles of copies that have ended before then.
-func (db *DB) pastNotifications(ctx context.Context, before int64) (list []int64, err error) {
+// pastNotifications returns the bundles of copies that have ended before then, each once, and how
+// many copies it has read.
+func (db *DB) pastNotifications(ctx context.Context, before int64) (list []int64, read int, err error) {
 	at, which := &db.sweeps.notified, pastDelivered
 	if at.gone {
 		which = pastGone
 	}
 	rows, err := db.query(ctx, which, before, at.at, at.seq, sweepPage)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	for ; rows.Next(); read++ {
 		var bundle int64
 		if err := rows.Scan(&at.at, &at.seq, &bundle); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		list = append(list, bundle)
 	}
-	return list, rows.Err()
+	slices.Sort(list)
+	return slices.Compact(list), read, rows.Err()
 }
 
 // purgeNotifications is the work of deleting some of them.

@@ -168,3 +168,31 @@ func TestDamagedBundles(t *testing.T) {
 		})
 	}
 }
+
+// No hash covers the name of a bundle. A salvage takes it from the notification: what is sent again is a duplicate.
+func TestADamagedNameOfABundle(t *testing.T) {
+	t.Parallel()
+	s := specimen{files: map[string][]byte{}}
+	path := s.write(t, nil)
+	db := open(t, path, sqlite.Options{Reserve: -1})
+	b := notification("a-name-that-is-damaged", "plant-1")
+	if results, err := db.Bundle(t.Context(), b); err != nil || results[0].Err != nil {
+		t.Fatal(results, err)
+	}
+	for _, sql := range []string{`UPDATE hf_bundle SET source = 'plant-x'`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
+		if _, err := db.SQL(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shut(t, db)
+	s.files[""] = contents(t, path)[0]
+	path = s.write(t, func(_ string, content []byte) []byte {
+		headless(content)
+		return content
+	})
+	db = open(t, path, sqlite.Options{})
+	defer shut(t, db)
+	if results, err := db.Bundle(t.Context(), b); err != nil || !results[0].Receipt.Duplicate {
+		t.Errorf("sent again: %+v, %v", results, err)
+	}
+}

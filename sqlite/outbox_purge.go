@@ -169,7 +169,9 @@ func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
 	}, r.seq); err != nil {
 		return false, err
 	}
-	if bundle != nil {
+	// A state beside a payload has SQLite write the payload anew. So the usual one is left out:
+	// a bundle without a state, whose first message is gone, was delivered.
+	if bundle != nil && r.state != holdfast.Delivered {
 		if _, err := tx.exec(endBundle, bundle, r.seq, int64(r.state)); err != nil {
 			return false, err
 		}

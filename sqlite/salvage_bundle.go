@@ -39,12 +39,15 @@ func (s *salvage) contentOf(body sqlitefile.Row) []byte {
 	return nil
 }
 
-// keepBundle brings a bundle along. One that is lost is made of what is known of it, if anything.
-func (s *salvage) keepBundle(tx *writeTx, number int64, known *rows.Bundle) error {
-	if b := s.oldBundle(number); b != nil {
-		return s.insertPlain(tx, b)
+// keepBundle brings a bundle along. Its name is what the copy of the notification says: no hash covers that of
+// the bundle's own row. One that is lost is made of what is known, if it is wanted without its payload.
+func (s *salvage) keepBundle(tx *writeTx, known *rows.Bundle, empty bool) error {
+	if b := s.oldBundle(known.Seq); b != nil {
+		named := *b
+		named.Kind, named.Source, named.ID = known.Kind, known.Source, known.ID
+		return s.insertPlain(tx, &named)
 	}
-	if known == nil {
+	if !empty {
 		return nil
 	}
 	return s.insertPlain(tx, known)

@@ -328,11 +328,11 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 		hash = o.body.Int(8)
 	}
 	bundle, content := intOrNull(o.body, 1), o.body.Bytes(2)
-	if bundle != nil && !s.notified(r.ID) { // nothing beside it would keep the bundle
-		bundle, content = nil, o.m.Payload
-	}
 	if bundle != nil {
-		if err := s.keepBundle(tx, o.body.Int(1), nil); err != nil {
+		known, ok := s.notified(r.ID)
+		if !ok || known.Seq != bundle { // nothing beside it would keep the bundle
+			bundle, content = nil, o.m.Payload
+		} else if err := s.keepBundle(tx, known, false); err != nil {
 			return err
 		}
 	}

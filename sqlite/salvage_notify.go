@@ -45,19 +45,31 @@ func (s *salvage) insertNotification(tx *writeTx, r sqlitefile.Row) error {
 	}
 	tx.w.db.taken.Store(max(tx.w.db.taken.Load(), r.ID, r.Int(14)))
 	s.count(func(d *Damage) { d.Salvaged.Notifications++ })
-	b := rows.Bundle{
-		Seq: r.Int(14), Kind: notify.BundleKind, Source: r.Text(8), ID: idFrom(r.Values[1]), Created: rows.Instant(r.Int(15)), First: r.ID - r.Int(2),
+	b := bundleOfCopy(r)
+	if err := s.keepBundle(tx, b, true); err != nil || b.First == 0 {
+		return err
 	}
-	if r.ID == b.First {
-		b.State = r.Int(17)
-	}
-	return s.keepBundle(tx, b.Seq, &b)
+	_, err = tx.exec(firstOfBundle, b.Seq, b.First)
+	return err
 }
 
-// notified says whether a notification stands beside a message.
-func (s *salvage) notified(seq int64) bool {
+// notified returns what the copy of a notification beside a message tells of its bundle, if there is one.
+func (s *salvage) notified(seq int64) (*rows.Bundle, bool) {
 	r, ok := s.old.Find(s.roots["hf_notification"], seq)
-	return ok && copyOf(r)
+	if !ok || !copyOf(r) {
+		return nil, false
+	}
+	return bundleOfCopy(r), true
+}
+
+// bundleOfCopy returns what a copy of a notification tells of its bundle. Only the first copy tells which
+// message is the first: in a file that was copied from PostgreSQL the others need not follow it.
+func bundleOfCopy(r sqlitefile.Row) *rows.Bundle {
+	b := &rows.Bundle{Seq: r.Int(14), Kind: notify.BundleKind, Source: r.Text(8), ID: idFrom(r.Values[1]), Created: rows.Instant(r.Int(15))}
+	if r.Int(2) == 0 {
+		b.First, b.State = r.ID, r.Int(17)
+	}
+	return b
 }
 
 // copyOf says whether a row is that of a copy of a notification.

@@ -189,7 +189,7 @@ func filledRow(table *rows.Table) rows.Row {
 	case *rows.Recipient:
 		r.List, r.Place = "ops", 0
 	case *rows.Bundle:
-		r.Seq = 4 // its notification brings it
+		r.Seq, r.Kind, r.Source, r.ID = 4, notify.BundleKind, "plant-1", "n" // its notification brings it, and tells its name
 	case *rows.Target:
 		r.Result = 3
 	}
@@ -211,7 +211,7 @@ func TestASalvageBringsEachColumn(t *testing.T) {
 	}
 	list := []rows.Row{
 		&rows.Message{Seq: 2, ID: "m", Source: "s", Destination: "a", Endpoint: "E", Kind: "command", State: holdfast.Pending, Cycle: 1, Expires: rows.None, FirstTry: rows.None, Settled: rows.None, Start: rows.None},
-		&rows.Notification{Seq: 3, ID: "n", Bundle: 4, Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)},
+		&rows.Notification{Seq: 3, ID: "n", Site: "plant-1", Bundle: 4, Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)},
 	}
 	for _, table := range rows.Plain() {
 		list = append(list, filledRow(table))

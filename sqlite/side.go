@@ -178,6 +178,8 @@ func (s sideStore) Full() bool { return s.db.Full() }
 
 // Incarnation implements side.Store: a Restore makes another one.
 func (s sideStore) Incarnation(ctx context.Context) (id string, err error) {
-	err = s.db.readers.QueryRowContext(ctx, queries[storeIncarnation]).Scan(&id)
+	if err = s.db.readable(ctx); err == nil {
+		err = s.db.noted(s.db.readers.QueryRowContext(ctx, queries[storeIncarnation]).Scan(&id))
+	}
 	return id, err
 }

@@ -112,6 +112,7 @@ const (
 	bundlePayload
 	endBundle
 	purgeBundle
+	firstOfBundle
 	insertNotification
 	markDelivered
 	archiveNotification
@@ -328,14 +329,15 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,
 	salvageFollower: `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
 
-	// A first message that is neither there nor purged was lost with a damaged file: nobody sends it.
-	findBundle: `SELECT b.hash, b.first, coalesce(b.state, (SELECT state FROM hf_message WHERE seq = b.first), 5)
+	// A first message that is gone without a state was delivered: outbox_purge.go.
+	findBundle: `SELECT b.hash, b.first, coalesce(b.state, (SELECT state FROM hf_message WHERE seq = b.first), 2)
 		FROM hf_bundle AS b WHERE b.id = ?1 AND b.kind = ?2 AND b.source = ?3`,
 	lastMessage:   `SELECT coalesce(max(seq), 0) FROM hf_message`,
 	insertBundle:  `INSERT INTO hf_bundle (seq, kind, source, id, hash, created, first, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, kind, source) DO NOTHING`,
 	bundlePayload: `SELECT payload FROM hf_bundle WHERE seq = ?1`,
 	endBundle:     `UPDATE hf_bundle SET state = ?3 WHERE seq = ?1 AND first = ?2`,
 	purgeBundle:   `DELETE FROM hf_bundle WHERE seq = ?1`,
+	firstOfBundle: `UPDATE hf_bundle SET first = ?2 WHERE seq = ?1 AND first = 0`,
 
 	// Notifications: notify_copy.go, record of targets: notify_targets.go.
 	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, bundle, created)

@@ -58,7 +58,7 @@ func (c *Client) roundTrip(ctx context.Context, method, path string, query url.V
 		}
 		err = f.Err
 		if exchange.PlainFromTLS(err) {
-			err = fmt.Errorf("%w: it speaks plain HTTP; write http:// in place of https://", ErrScheme)
+			err = fmt.Errorf("%w: it speaks plain HTTP; write http:// instead of https://", ErrScheme)
 		}
 		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, c.at, err)
 	}
@@ -79,7 +79,7 @@ func (c *Client) problemOf(resp *http.Response) error {
 		return fmt.Errorf("%s %s: %s: read the answer: %w", resp.Request.Method, resp.Request.URL.Path, resp.Status, err)
 	}
 	if c.base.Scheme == "http" && exchange.PlainToTLS(resp.StatusCode, text) {
-		return fmt.Errorf("%w at %s: %w: it does; write https:// in place of http://", ErrUnreachable, c.at, ErrScheme)
+		return fmt.Errorf("%w at %s: %w: it does; write https:// instead of http://", ErrUnreachable, c.at, ErrScheme)
 	}
 	p := &api.Problem{}
 	t, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

@@ -26,10 +26,10 @@ func TestTheAddressAndTheCertificate(t *testing.T) {
 	t.Cleanup(plain.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	write(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
-	refused(t, exitUnreachable, []string{"write https:// in place of http://"}, "sites", "ls", "--url", strings.Replace(secure.URL, "https", "http", 1))
-	refused(t, exitUnreachable, []string{"write http:// in place of https://"}, "sites", "ls", "--url", strings.Replace(plain.URL, "http", "https", 1))
+	refused(t, exitUnreachable, []string{"write https:// instead of http://"}, "sites", "ls", "--url", strings.Replace(secure.URL, "https", "http", 1))
+	refused(t, exitUnreachable, []string{"write http:// instead of https://"}, "sites", "ls", "--url", strings.Replace(plain.URL, "http", "https", 1))
 	refused(t, exitUnreachable, []string{"unknown authority", "--ca or HOLDFAST_CA"}, "sites", "ls", "--url", secure.URL)
-	refused(t, exitUnreachable, []string{"write https:// in place of http://"},
+	refused(t, exitUnreachable, []string{"write https:// instead of http://"},
 		"enroll", strings.Replace(secure.URL, "https", "http", 1), bearer.New("hfe_"), "--file", filepath.Join(t.TempDir(), "credential"))
 	if out, stderr, code := command(t, "sites", "ls", "--url", secure.URL, "--ca", ca); code != exitOK || !strings.HasPrefix(out, "NAME") {
 		t.Errorf("with its authority: exit code %d, %q, %q", code, out, stderr)
