@@ -89,7 +89,7 @@ destinations:
 			return m.State == "discarded" && strings.Contains(m.LastError, `422: {"error":"no such plant"}`)
 		},
 		"held": func(m message) bool {
-			return m.State == "pending" && m.Failures == 0 && strings.Contains(m.LastError, "our credentials are not taken")
+			return m.State == "pending" && m.Failures == 0 && strings.Contains(m.LastError, "our credentials are refused")
 		},
 	} {
 		var m message

@@ -12,9 +12,9 @@ import (
 type NodeInfo struct {
 	Name  string
 	Owner int64         // number of this start
-	Up    time.Duration // since it started
-	Heard time.Duration // since it was last heard of
-	Left  time.Duration // of its lease; negative: others are taking over
+	Up    time.Duration // time since the start
+	Heard time.Duration // time since its last heartbeat
+	Left  time.Duration // time left of its lease; negative: other nodes are taking over
 	Lanes []string      // destinations that it delivers for
 	About string        // host and process, for people
 	Self  bool
@@ -39,14 +39,14 @@ func (db *DB) Nodes(ctx context.Context) (list []NodeInfo, err error) {
 	return list, nil
 }
 
-// ServerInfo is what the server tells of itself, for people and for gauges.
+// ServerInfo is what the server reports about itself, for people and for gauges.
 type ServerInfo struct {
 	Version     string
-	Address     string // of the server's own end of the connection; "local": a Unix socket
+	Address     string // of the server's end of the connection; "local" means a Unix socket
 	Database    string
 	Role        string
-	Pooled      bool // something stands between, such as pgbouncer
-	Connections int  // to all its databases, and how many there may be
+	Pooled      bool // there is a proxy in between, such as pgbouncer
+	Connections int  // open connections to all its databases; Most is their limit
 	Most        int
 
 	SynchronousCommit string // of this store's sessions
@@ -54,40 +54,40 @@ type ServerInfo struct {
 	Fsync             bool
 	FullPageWrites    bool
 
-	// ClockAhead is how far the server's clock is before this machine's, give or
-	// take ClockDoubt. Nothing hangs on it.
+	// ClockAhead is the lead of the server's clock over this machine's, with an error of at most
+	// ClockDoubt. Nothing depends on it.
 	ClockAhead, ClockDoubt time.Duration
 
-	// Holders keep dead rows from being removed, the oldest first, at most 10.
-	// Claims slow down where there are many.
+	// Holders keep dead rows from being removed. They are ordered from the oldest, at most 10. Many
+	// dead rows make claims slow.
 	Holders []Holder
 	// Waiting counts commits that wait for synchronous standbys.
 	Waiting int
-	// Blind says that this role may not see the age of other roles' transactions:
-	// GRANT pg_read_all_stats TO it.
+	// Blind means that this role may not see the age of other roles' transactions. The remedy is
+	// GRANT pg_read_all_stats TO the role.
 	Blind bool
-	// Hidden counts sessions of other roles that are in a transaction, but whose
-	// age this role may not see.
+	// Hidden counts sessions of other roles that are in a transaction whose age this role may not
+	// see.
 	Hidden int
 
 	Tables []TableInfo
 	Size   int64 // of all tables with their indexes, bytes
 }
 
-// Holder is a transaction, or something like one, that is open.
+// Holder is an open transaction, or something that has the same effect.
 type Holder struct {
 	Kind string        // "session", "prepared transaction", "replication slot", "standby"
-	Who  string        // its name, and what it is doing
-	Age  time.Duration // zero: not known
-	Back int64         // how many transactions it is behind
+	Who  string        // its name, and what it does
+	Age  time.Duration // zero: unknown
+	Back int64         // number of transactions that it is behind
 }
 
 // TableInfo is a table of the store.
 type TableInfo struct {
 	Name       string
-	Live, Dead int64         // rows, as the server estimates
+	Live, Dead int64         // rows, by the server's estimate
 	Size       int64         // with its indexes, bytes
-	Vacuumed   time.Duration // since dead rows were last removed; negative: never
+	Vacuumed   time.Duration // time since dead rows were last removed; negative: never
 }
 
 // Oldest is the age of the oldest transaction whose age is known.
@@ -98,7 +98,8 @@ func (s *ServerInfo) Oldest() (age time.Duration) {
 	return age
 }
 
-// Queue is the table of what waits and what is in hand, whose dead rows count.
+// Queue returns the table of pending and claimed messages. Its dead rows are the ones that slow
+// down claims.
 func (s *ServerInfo) Queue() TableInfo {
 	for _, t := range s.Tables {
 		if t.Name == "hf_queue" {
@@ -108,8 +109,8 @@ func (s *ServerInfo) Queue() TableInfo {
 	return TableInfo{}
 }
 
-// Server asks the server about itself. It needs no right beyond the store's
-// own, and is cheap enough for every few seconds.
+// Server reads the server's facts about itself. It needs no rights beyond the store's own, and is
+// cheap enough to call every few seconds.
 func (db *DB) Server(ctx context.Context) (s ServerInfo, err error) {
 	if err := db.usable(ctx); err != nil {
 		return s, fmt.Errorf("ask server: %w", err)

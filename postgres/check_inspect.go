@@ -9,18 +9,18 @@ import (
 	"github.com/holdfast-mq/holdfast/move"
 )
 
-// Inspection is what a database says to somebody who only looks.
+// Inspection is what Inspect finds in a database.
 type Inspection struct {
 	Server         ServerInfo
-	Schema, Newest int   // numbers of the last migrations, of the database (0: none of our tables) and of this release
-	Refused        error // why a node would not start with it, settings of durability aside; nil: it would
+	Schema, Newest int   // numbers of the last migration in the database (0: it has none of our tables) and in this release
+	Refused        error // why a node would refuse to start with it, apart from settings of durability; nil: it would start
 	Nodes          []NodeInfo
 	Parked         map[string]int64  // by destination
 	Waiting        []string          // destinations with pending messages
-	Held           map[string]string // destinations whose lane is held, and why
-	Admins         int               // tokens with the role admin
-	Sites          int               // enrolled, and not revoked
-	Gap            *Gap              // of a history that nobody has acknowledged; nil: there is none
+	Held           map[string]string // destinations whose lane is held, with the reason
+	Admins         int               // number of tokens with the role admin
+	Sites          int               // number of enrolled sites that are not revoked
+	Gap            *Gap              // of a history that nobody has acknowledged; may be nil
 }
 
 const (
@@ -33,18 +33,18 @@ const (
 	readOnlyFromHere = `SET default_transaction_read_only = on; SET enable_seqscan = off; SET enable_bitmapscan = off`
 )
 
-// Inspect looks at a database and changes nothing: it takes no lease, makes no
-// table, and writes nothing. The error says that it could not even be asked.
+// Inspect reads a database and changes nothing: it takes no lease, creates no table, and writes
+// nothing. It returns an error if it cannot read the database.
 func Inspect(ctx context.Context, dsn string) (Inspection, error) {
 	in := Inspection{Newest: len(migrations()), Parked: map[string]int64{}, Held: map[string]string{}}
 	err := alone(ctx, dsn, func(conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, readOnlyFromHere, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
-		// First: through such a pooler nothing else can be trusted to work.
+		// This comes first: through a pooler in transaction mode no other answer can be trusted.
 		if in.Refused = alone(ctx, dsn, func(other *pgx.Conn) error { return vetPooler(ctx, conn, other) }); in.Refused != nil {
 			in.Server.Pooled = true
-			return nil //nolint:nilerr // it is what was found
+			return nil //nolint:nilerr // this is a finding
 		}
 		if err := askServer(ctx, conn, &in.Server); err != nil {
 			return err
@@ -52,7 +52,7 @@ func Inspect(ctx context.Context, dsn string) (Inspection, error) {
 		in.Refused = vetServer(ctx, conn, true)
 		t, err := findTables(ctx, conn)
 		if in.Schema = t.version; err != nil || in.Schema == 0 || in.Schema > in.Newest || in.Refused != nil {
-			return nil //nolint:nilerr // told by Refused; what a newer release writes is not guessed at
+			return nil //nolint:nilerr // Refused reports it; this release cannot interpret what a newer one writes
 		}
 		if err := in.content(ctx, conn); err != nil {
 			return err

@@ -13,31 +13,31 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// clock is what this node knows of the time in the database: how far it had come
-// at a moment of this machine's monotonic clock, and what of it is doubted. A
-// step of the database's clock moves nothing of it.
+// clock is this node's knowledge of the time in the database: how far it had come at a moment of
+// this machine's monotonic clock, and how much of it is doubtful. A step of the database's clock
+// does not change it.
 type clock struct {
 	hold  int64
-	guard *belief.Guard // what is committed, and read last; a beat judges with one of its own
+	guard *belief.Guard // what was committed and read last; a heartbeat judges with its own guard
 
 	mu      sync.Mutex
-	at      int64     // of the database
-	known   int64     // of the row that was learned last
-	since   time.Time // when this node knew it, by the monotonic clock
-	lead    int64     // of the database's clock over it
-	noted   int64     // the same, as it stands beside the leaps in the database
-	shown   int64     // of that, what people are shown
-	held    int64     // messages that are, as the last sweep has counted them
-	acted   uint64    // verdicts of the guard, and one for the start, that a sweep has acted on
-	doubted bool      // people were told
-	heard   time.Time // what another machine's clock has shown; zero: nothing to act on
-	heardAt time.Time // when that was
+	at      int64     // time of the database
+	known   int64     // time in the row that was read last
+	since   time.Time // when this node learned at, by the monotonic clock
+	lead    int64     // lead of the database's clock over at
+	noted   int64     // the lead as the database stores it, beside the leaps
+	shown   int64     // the part of noted that is shown to people
+	held    int64     // number of held messages, by the last sweep
+	acted   uint64    // verdicts of the guard, and one for the start, on which a sweep has acted
+	doubted bool      // the doubt has been logged
+	heard   time.Time // the time that another machine's clock has shown; zero: nothing to act on
+	heardAt time.Time // when heard was set
 }
 
 const (
 	clockSecond = int64(time.Second / time.Microsecond)
-	// clockSlack is what two clocks may part between two beats, and a start
-	// believes of the time since the last beat of all.
+	// clockSlack is how far two clocks may differ between two heartbeats. startMost is how much of
+	// the time since the very last heartbeat a starting node believes.
 	clockSlack = clockSecond
 	startMost  = 5 * clockSecond
 )
@@ -46,8 +46,8 @@ func newClock(hold time.Duration) *clock {
 	return &clock{hold: micros(hold), guard: belief.New(micros(hold))}
 }
 
-// seen is how far time has come as this node has seen it pass; 0: it has not
-// looked yet.
+// seen returns how far time has come, as this node has seen it pass. 0 means that it has not looked
+// yet.
 func (c *clock) seen() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *clock) seenLocked() int64 {
 	return c.at + time.Since(c.since).Microseconds()
 }
 
-// clockRow is hf_clock, and what the database's clock shows now.
+// clockRow is the row of hf_clock, and the time that the database's clock shows now.
 type clockRow struct {
 	at, raw, high int64
 	leaps         string
@@ -78,8 +78,8 @@ func (r *clockRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&r.at, &r.raw, &r.high, &r.leaps, &r.shows)
 }
 
-// adopt takes what the database knows: another node may have seen more. A row that
-// was read before one that is known already says nothing new.
+// adopt takes over what the database knows, since another node may have seen more. It ignores a row
+// that is older than the one that was adopted last.
 func (c *clock) adopt(r *clockRow, log *slog.Logger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *clock) adopt(r *clockRow, log *slog.Logger) {
 	c.known = r.at
 	if c.guard.Text() != r.leaps {
 		if err := c.guard.Load(r.leaps); err != nil {
-			log.Error("what the database knows of the clock is not readable", slog.Any("error", err))
+			log.Error("the database's record of the clock cannot be read", slog.Any("error", err))
 		}
 	}
 	if seen := c.seenLocked(); r.at > seen {
@@ -98,9 +98,9 @@ func (c *clock) adopt(r *clockRow, log *slog.Logger) {
 	c.lead, c.noted = r.shows-c.seenLocked(), r.raw-r.at
 }
 
-// tickClock writes how far time has come. A node that has just started cannot
-// know, and takes the clock's word for more than a few seconds under doubt; a
-// clock that was put back meanwhile takes back what was doubted.
+// tickClock writes how far time has come. A node that has just started cannot know it; what the
+// clock claims beyond a few seconds is in doubt. A clock that was put back meanwhile takes back the
+// doubtful part.
 func (db *DB) tickClock(ctx context.Context) error {
 	c := db.clock
 	var r clockRow
@@ -111,13 +111,13 @@ func (db *DB) tickClock(ctx context.Context) error {
 		}
 		fresh, at, was := c.seen() == 0, r.at, r.raw
 		c.adopt(&r, db.log)
-		guard := c.judged(&r) // of its own: who reads meanwhile sees what is committed
+		guard := c.judged(&r) // a separate guard: concurrent readers see what is committed
 		acted = c.actOnHeard(guard, &r)
 		if !fresh {
 			at = max(at, c.seen())
 		} else {
 			if r.high > was && r.high <= r.shows {
-				was = r.high // it stood wrong at the last beat
+				was = r.high // the clock was wrong at the last heartbeat
 			}
 			gap := r.shows - was
 			at += max(gap, 0)
@@ -138,7 +138,7 @@ func (db *DB) tickClock(ctx context.Context) error {
 	}
 	c.adopt(&r, db.log)
 	c.mu.Lock()
-	if c.heard.Equal(acted) { // else another has been heard meanwhile
+	if c.heard.Equal(acted) { // otherwise another time was heard meanwhile
 		c.heard = time.Time{}
 	}
 	c.mu.Unlock()
@@ -146,14 +146,15 @@ func (db *DB) tickClock(ctx context.Context) error {
 	return nil
 }
 
-// judged is a guard that knows what the row says, for whoever is to change that.
+// judged returns a guard that knows what the row says, for a caller that changes it.
 func (c *clock) judged(r *clockRow) *belief.Guard {
 	guard := belief.New(c.hold)
-	_ = guard.Load(r.leaps) // adopt tells of what cannot be read
+	_ = guard.Load(r.leaps) // adopt logs what cannot be read
 	return guard
 }
 
-// askClock looks how far time has come, before anything ends by it.
+// askClock reads how far time has come. Callers need it before they end anything because of the
+// time.
 func (db *DB) askClock(ctx context.Context) (now int64, err error) {
 	var r clockRow
 	if err := db.read(ctx, clockRead, nil, r.scan); err != nil {
@@ -161,17 +162,17 @@ func (db *DB) askClock(ctx context.Context) (now int64, err error) {
 	}
 	db.clock.adopt(&r, db.log)
 	if doubt, left := db.clock.guard.Doubt(db.clock.seen()); doubt > 0 && left <= 0 {
-		if err := db.tickClock(ctx); err != nil { // it has stood long enough
+		if err := db.tickClock(ctx); err != nil { // the doubt has lasted long enough
 			return 0, err
 		}
 	}
 	return db.clock.seen(), nil
 }
 
-// wall turns an instant into one for people, by the clock of the database as the last
-// beat has found it: without what a leap has added that never was. What the clock leads
-// by is taken in whole seconds, so that all nodes show the same, and only when it has
-// parted by one: so an instant is the same at each look until the clock steps.
+// wall turns an instant into one for people, by the clock of the database as of the last heartbeat.
+// It leaves out time that a leap added and that never passed. The clock's lead counts in whole
+// seconds, so that all nodes show the same instant. It is taken over only when it has changed by a
+// second, so that an instant stays the same until the clock steps.
 func (c *clock) wall(at int64) time.Time {
 	if at == 0 || at == never {
 		return time.Time{}
@@ -185,7 +186,7 @@ func (c *clock) wall(at int64) time.Time {
 	return time.UnixMicro(at + c.guard.Shift(at) + shown).UTC()
 }
 
-// leaps are the parameters of forgetInbox.
+// leaps returns the parameters of forgetInbox.
 func (c *clock) leaps() (at, size []int64) {
 	at, size = []int64{}, []int64{}
 	for _, l := range c.guard.Leaps() {
@@ -194,7 +195,7 @@ func (c *clock) leaps() (at, size []int64) {
 	return at, size
 }
 
-// tellHeld notes how many messages are held.
+// tellHeld records how many messages are held.
 func (c *clock) tellHeld(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,10 +211,10 @@ func (db *DB) tellDoubt() {
 	c.mu.Unlock()
 	switch {
 	case doubt > 0 && !was:
-		db.log.Warn("time has passed that only the database's clock knows of: what would end because of it is held",
+		db.log.Warn("only the database's clock claims that time has passed: messages that would end because of it are held",
 			slog.Duration("doubted", duration(doubt)), slog.Duration("for_at_most", duration(left)))
 	case doubt == 0 && was:
-		db.log.Info("the database's clock is believed")
+		db.log.Info("the database's clock is trusted again")
 	}
 }
 
@@ -226,8 +227,8 @@ func (db *DB) Doubt() holdfast.Doubt {
 	return holdfast.Doubt{Claimed: duration(doubt), Left: duration(left), Held: c.held}
 }
 
-// HearTime implements holdfast.Doubting. It writes to the database, once a
-// minute at most while the times differ.
+// HearTime implements holdfast.Doubting. It writes to the database, at most once a minute while the
+// times differ.
 func (db *DB) HearTime(at time.Time) {
 	c := db.clock
 	if doubt, _ := c.guard.Doubt(c.seen()); doubt == 0 {
@@ -246,11 +247,11 @@ func (db *DB) HearTime(at time.Time) {
 	ctx, cancel := context.WithTimeout(db.life, db.opts.Timeout)
 	defer cancel()
 	if err := db.tickClock(ctx); err != nil {
-		db.log.ErrorContext(ctx, "what another clock shows is not noted", slog.Any("error", err))
+		db.log.ErrorContext(ctx, "the time of another clock could not be recorded", slog.Any("error", err))
 	}
 }
 
-// actOnHeard lets another machine's clock decide, and returns what that has shown.
+// actOnHeard decides by another machine's clock, and returns the time that it has shown.
 func (c *clock) actOnHeard(guard *belief.Guard, r *clockRow) (heard time.Time) {
 	c.mu.Lock()
 	heard = c.heard

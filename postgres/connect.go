@@ -16,27 +16,26 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// server is what a connection found at its other end, kept with it.
+// server is what a connection found out about its server. It is stored with the connection.
 type server struct {
-	system string // which database cluster it is, over restarts, on each of its replicas; "": it did not tell
-	// history tells one line of transactions from another. It changes when a
-	// replica takes over, which need not have got all there was, and when a
-	// server has crashed: then it gives numbers once more that it had given to
-	// transactions of which nothing was on the disk yet.
+	system string // identifies the database cluster; the same after restarts and on its replicas; "": unknown
+	// history identifies one line of transactions. It changes when a replica takes over, which may
+	// lack some of them. It also changes when the server has crashed: then the server may reuse the
+	// numbers of transactions that never reached the disk.
 	history  string
 	timeline string
-	pid      uint32 // of the server's process, also behind a pooler, which tells another number
-	pooled   bool   // something stands between us and the server
+	pid      uint32 // of the server's process; a pooler reports another number
+	pooled   bool   // there is a proxy between us and the server
 }
 
 const (
 	serverKey = "holdfast.server"
-	// aloneKey: the server has warned that somebody ended a commit's wait for
-	// its synchronous standbys, which need not have it.
+	// aloneKey means that the server has warned that somebody ended a commit's wait for its
+	// synchronous standbys. They may lack the commit.
 	aloneKey = "holdfast.alone"
 )
 
-// warnedAlone tells of the warning once.
+// warnedAlone reports the warning, once.
 func warnedAlone(c *pgx.Conn) bool {
 	data := c.PgConn().CustomData()
 	_, warned := data[aloneKey]
@@ -44,15 +43,15 @@ func warnedAlone(c *pgx.Conn) bool {
 	return warned
 }
 
-// serverOf returns what was found when the connection was made, also when it
-// has been lost since.
+// serverOf returns what was found when the connection was made, even if the connection is lost
+// since then.
 func serverOf(c *pgx.Conn) server {
 	s, _ := c.PgConn().CustomData()[serverKey].(server)
 	return s
 }
 
-// atStart are the settings that go with the first message; the others are made
-// by a statement, because a pooler knows only these and refuses the rest.
+// atStart reports whether a setting goes into the startup message. A pooler refuses any other
+// setting there, so those are made by a statement.
 func atStart(setting string) bool {
 	switch setting {
 	case "application_name", "client_encoding", "options":
@@ -61,10 +60,9 @@ func atStart(setting string) bool {
 	return false
 }
 
-// prepare has each new connection make its settings, read back the one that a
-// promise hangs on, and refuse a server that cannot be written to: of several
-// hosts in the address the next one is tried then, whatever the address's
-// target_session_attrs says.
+// prepare makes each new connection apply its settings, read back the one that a promise depends
+// on, and refuse a server that takes no writes. If the address names several hosts, the next one is
+// tried then, whatever its target_session_attrs says.
 func prepare(c *pgxpool.Config, met func(ctx context.Context, s server) error) {
 	cc := c.ConnConfig
 	settings := map[string]string{}
@@ -80,8 +78,8 @@ func prepare(c *pgxpool.Config, met func(ctx context.Context, s server) error) {
 		}
 	}
 	cc.OnPgError = func(_ *pgconn.PgConn, e *pgconn.PgError) bool {
-		// A server that takes no writes any more is left, so that the next
-		// connection finds the one that does.
+		// Leave a server that takes no writes any more, so that the next connection finds the one
+		// that does.
 		return !strings.EqualFold(e.SeverityUnlocalized, "FATAL") && e.Code != "25006"
 	}
 	cc.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
@@ -96,13 +94,13 @@ func prepare(c *pgxpool.Config, met func(ctx context.Context, s server) error) {
 
 const (
 	readBack = `SELECT current_setting('synchronous_commit'), pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_read_only')`
-	// readHistory: the server counts its statistics anew after each crash, and
-	// after each promotion it writes another timeline.
+	// readHistory: the server restarts its statistics after each crash, and writes another timeline
+	// after each promotion.
 	readHistory = `SELECT c.system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), coalesce(extract(epoch FROM b.stats_reset)::text, 'never')
 		FROM pg_control_system() AS c, pg_stat_bgwriter AS b`
 )
 
-// ready makes a new connection fit for use, or says why it is not.
+// ready prepares a new connection for use, or returns why it cannot be used.
 func ready(ctx context.Context, conn *pgconn.PgConn, settings map[string]string) (s server, err error) {
 	if err := conforming(ctx, conn); err != nil {
 		return s, err
@@ -135,9 +133,8 @@ func ready(ctx context.Context, conn *pgconn.PgConn, settings map[string]string)
 	return s, identify(ctx, conn, &s)
 }
 
-// conforming comes before all other settings: what they are is written into a
-// text, whose quotes mean what the standard says only with this one, and a role
-// may have it off.
+// conforming comes before all other settings: they are quoted in a text, and only with this setting
+// do quotes have their standard meaning. It may be off for a role.
 func conforming(ctx context.Context, conn *pgconn.PgConn) error {
 	if conn.ParameterStatus("standard_conforming_strings") == "on" {
 		return nil
@@ -148,8 +145,7 @@ func conforming(ctx context.Context, conn *pgconn.PgConn) error {
 	return nil
 }
 
-// identify asks which server it is. One that does not tell is none to compare
-// with others.
+// identify reads which server this is. A server that does not tell is not compared with others.
 func identify(ctx context.Context, conn *pgconn.PgConn, s *server) error {
 	results, err := conn.Exec(ctx, readHistory).ReadAll()
 	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && (!refused || conn.IsClosed()) {
@@ -176,7 +172,7 @@ func setting(conn *pgconn.PgConn, settings map[string]string) (string, error) {
 		}
 		where := ""
 		if name == "client_connection_check_interval" {
-			where = " WHERE version() LIKE '%linux%'" // other systems may not have it
+			where = " WHERE version() LIKE '%linux%'" // other systems may lack it
 		}
 		fmt.Fprintf(&b, "SELECT set_config('%s', '%s', false)%s; ", n, value, where)
 	}

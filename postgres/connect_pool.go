@@ -11,16 +11,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// connectTimeout bounds one try to reach the server.
+// connectTimeout bounds one attempt to reach the server.
 const connectTimeout = 5 * time.Second
 
 // pools are the connections of a store.
 type pools struct {
-	// own runs the store's statements, each of which is meant for an index: a
-	// plan that was made while a table was empty must not read all of it when
-	// there are millions.
+	// own runs the store's statements. Each of them is written for an index: a plan that was made
+	// while a table was empty must not scan it when it has millions of rows.
 	own *pgxpool.Pool
-	// lent runs transactions of callers, with the server's own settings.
+	// lent runs callers' transactions, with the server's own planner settings.
 	lent *pgxpool.Pool
 }
 
@@ -33,7 +32,7 @@ func openPools(ctx context.Context, dsn string, o *Options, past *past) (p pools
 	bound := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
 	maps.Copy(own.ConnConfig.RuntimeParams, map[string]string{
 		"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "lock_timeout": "3s", "statement_timeout": bound,
-		"idle_in_transaction_session_timeout": bound, // a node that was stopped in the middle must not keep its locks
+		"idle_in_transaction_session_timeout": bound, // a node that was suspended in a transaction must not keep its locks
 	})
 	for _, c := range []*pgxpool.Config{own, lent} {
 		c.PrepareConn = func(_ context.Context, c *pgx.Conn) (bool, error) { return past.holds(c), nil }
@@ -73,25 +72,25 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 	if params["application_name"] == "" {
 		params["application_name"] = applicationName(o.Node)
 	}
-	if params["synchronous_commit"] != "remote_apply" { // which is more than on
+	if params["synchronous_commit"] != "remote_apply" { // remote_apply promises more than on
 		params["synchronous_commit"] = "on"
 	}
 	maps.Copy(params, map[string]string{
-		// What a client has given up must not go on and keep its locks.
+		// The server must stop what its client has given up, and release its locks.
 		"client_connection_check_interval":    "2s",
 		"client_encoding":                     "UTF8",
-		"client_min_messages":                 "warning", // one of them matters: prepare
+		"client_min_messages":                 "warning", // prepare needs one of them
 		"default_transaction_isolation":       "read committed",
 		"idle_in_transaction_session_timeout": "0", // a handler may take its time
 		"idle_session_timeout":                "0",
-		// A node whose machine is gone without a word frees what it has locked
-		// within a minute, and not after the two hours of most systems.
+		// The locks of a node whose machine has vanished are free within a minute, not after the
+		// two hours that most systems take.
 		"tcp_keepalives_idle": "20", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3", "tcp_user_timeout": "50s",
 	})
 	return c, nil
 }
 
-// applicationName is what a database's operator sees; the server cuts it at 63 bytes.
+// applicationName is the name that a database's operator sees. The server cuts it at 63 bytes.
 func applicationName(node string) string {
 	name := "holdfast " + node
 	return name[:min(len(name), 63)]

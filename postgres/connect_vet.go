@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// minServer is the oldest release that is supported: older ones get no repairs
-// any more, and 12 has no numbers of transactions that last.
+// minServer is the oldest supported release. Older ones get no fixes any more, and 12 lacks
+// transaction numbers that last.
 const minServer = 140000
 
-// vet refuses what would break a promise later, before anything is changed.
+// vet refuses a server that would break a promise later. It runs before anything is changed.
 func (db *DB) vet(ctx context.Context) error {
 	conn, err := db.pools.own.Acquire(ctx)
 	if err != nil {
@@ -29,13 +29,13 @@ func (db *DB) vet(ctx context.Context) error {
 const readServer = `SELECT current_setting('server_version_num')::integer, current_setting('server_version'), current_setting('server_encoding'),
 	current_setting('fsync'), current_setting('full_page_writes')`
 
-// facts are what a server says of itself.
+// facts are what a server reports about itself.
 type facts struct {
 	number                              int
 	version, encoding, fsync, fullPages string
 }
 
-// vetServer looks at the server, and at the rights on what is there.
+// vetServer checks the server, and the rights on existing tables.
 func vetServer(ctx context.Context, conn *pgx.Conn, relaxed bool) error {
 	var f facts
 	if err := conn.QueryRow(ctx, readServer).Scan(&f.number, &f.version, &f.encoding, &f.fsync, &f.fullPages); err != nil {
@@ -67,7 +67,7 @@ func (f *facts) vet(relaxed bool) error {
 
 const (
 	mayCreate = `SELECT has_schema_privilege($1, 'USAGE'), has_schema_privilege($1, 'CREATE')`
-	// missingRights lists tables and sequences with what this role may not do.
+	// missingRights lists tables and sequences with the rights that this role lacks.
 	missingRights = `SELECT c.relname::text, c.relkind = 'S',
 			CASE WHEN c.relkind = 'S' THEN ARRAY(SELECT p FROM unnest(ARRAY['USAGE']) AS p WHERE NOT has_sequence_privilege(c.oid, p))
 				ELSE ARRAY(SELECT p FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p WHERE NOT has_table_privilege(c.oid, p)) END
@@ -77,7 +77,7 @@ const (
 		WHERE n.nspname = $1 AND c.relname = ANY ($2::text[]) AND NOT pg_has_role(c.relowner, 'USAGE')`
 )
 
-// vetRights names the first right that is missing and the statement that gives it.
+// vetRights names the first missing right and the statement that grants it.
 func vetRights(ctx context.Context, conn *pgx.Conn, t tables) error {
 	var use, create bool
 	if err := conn.QueryRow(ctx, mayCreate, t.schema).Scan(&use, &create); err != nil {
@@ -89,7 +89,7 @@ func vetRights(ctx context.Context, conn *pgx.Conn, t tables) error {
 	case !use:
 		return fmt.Errorf("%w: %s", ErrRights, grant("USAGE", "SCHEMA", at, t.role))
 	case t.version < newest && !create:
-		return fmt.Errorf("%w: the tables are to be made in schema %s: %s (since PostgreSQL 15 not everybody may create tables in public)",
+		return fmt.Errorf("%w: the tables must be created in schema %s: %s (since PostgreSQL 15 not every role may create tables in public)",
 			ErrRights, t.schema, grant("CREATE", "SCHEMA", at, t.role))
 	case t.version == 0:
 		return nil
@@ -100,7 +100,7 @@ func vetRights(ctx context.Context, conn *pgx.Conn, t tables) error {
 			return fmt.Errorf("look up rights: %w", err)
 		}
 		if table != "" {
-			return fmt.Errorf("%w: table %s has to be changed for this release, which only its owner may do; migrate as its owner", ErrRights, table)
+			return fmt.Errorf("%w: this release changes table %s, and only its owner may do that; migrate as its owner", ErrRights, table)
 		}
 	}
 	rows, err := conn.Query(ctx, missingRights, t.schema, tableNames())
@@ -126,25 +126,25 @@ func vetRights(ctx context.Context, conn *pgx.Conn, t tables) error {
 	return rows.Err()
 }
 
-// grant is the statement that mends it.
+// grant returns the statement that grants the missing rights.
 func grant(rights, kind string, on pgx.Identifier, role string) string {
 	return fmt.Sprintf("GRANT %s ON %s %s TO %s", rights, kind, on.Sanitize(), pgx.Identifier{role}.Sanitize())
 }
 
 const (
 	vetPoolerFor = 5 * time.Second
-	// backend is asked of two connections in turn. Where each keeps its own, as
-	// often as it is asked, the answers are two numbers.
+	// backend is asked of two connections in turn. If each has its own server process, the answers
+	// are always the same two numbers.
 	backend = `SELECT pg_backend_pid()`
 )
 
-// vetPooler finds out whether each connection keeps its process of the server.
-// A pooler in transaction mode gives both the same one, or one of them another
-// while it is busy for others, sooner or later when it hands them out in turn.
+// vetPooler checks that each connection keeps its process of the server. A pooler in transaction
+// mode gives both connections the same process, or sooner or later gives one of them another
+// process.
 func (db *DB) vetPooler(ctx context.Context, a *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, vetPoolerFor)
 	defer cancel()
-	from := db.pools.own // which keeps it for its own work
+	from := db.pools.own // the store's own pool, which vet uses too
 	if from.Config().MaxConns < 2 {
 		from = db.pools.lent
 	}
@@ -176,13 +176,13 @@ func vetPooler(ctx context.Context, a, b *pgx.Conn) error {
 			first = one
 		}
 		if one != first || one == two {
-			return fmt.Errorf("%w: the address leads to a pooler (pgbouncer?) that gives each transaction another connection, so that settings, prepared statements, locks and LISTEN do not stay; use its session mode (pool_mode = session) or the server's own address", ErrPooler)
+			return fmt.Errorf("%w: the address leads to a pooler (pgbouncer?) that runs each transaction on another connection, so that settings, prepared statements, locks and LISTEN are lost; use its session mode (pool_mode = session) or the server's own address", ErrPooler)
 		}
 	}
 	return nil
 }
 
-// askBackend prepares no statement: behind a pooler others might find it.
+// askBackend prepares no statement: behind a pooler, another client might meet it.
 func askBackend(ctx context.Context, c *pgx.Conn) (pid uint32, err error) {
 	if err := c.QueryRow(ctx, backend, pgx.QueryExecModeSimpleProtocol).Scan(&pid); err != nil {
 		return 0, fmt.Errorf("ask for the server's process: %w", err)

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// DB is an outbox and an inbox in a PostgreSQL database. Its methods may be
-// called concurrently; after Close they return holdfast.ErrClosed.
+// DB is an outbox and an inbox in a PostgreSQL database. Its methods may be called concurrently.
+// After Close they return holdfast.ErrClosed.
 type DB struct {
 	opts   Options
 	log    *slog.Logger
@@ -38,15 +38,15 @@ type DB struct {
 
 	received, duplicates atomic.Int64
 
-	life    context.Context //nolint:containedctx // of what runs in the background, until Close
+	life    context.Context //nolint:containedctx // of background work, until Close
 	cancel  context.CancelFunc
 	parts   sync.WaitGroup
 	failed  chan struct{}
-	aside   chan struct{} // calls that wait by themselves: tx_group.go
+	aside   chan struct{} // slots for calls that wait by themselves: tx_group.go
 	failure atomic.Pointer[error]
 	closing sync.Once
 	gone    atomic.Bool
-	full    atomic.Bool // the server has said that its disk is
+	full    atomic.Bool // the server has reported a full disk
 }
 
 var (
@@ -59,8 +59,8 @@ var (
 	_ notify.Store       = (*DB)(nil)
 )
 
-// Open connects to the database, brings its tables up to this release, and
-// takes a lease for this node.
+// Open connects to the database, migrates its tables to this release, and takes a lease for this
+// node.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -77,7 +77,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	defer wanted()
 	defer db.tellHanging()()
 	err = db.start(entering(ctx))
-	if err == nil && !wanted() { // it was told to stop at the last moment
+	if err == nil && !wanted() { // ctx ended at the last moment
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -105,7 +105,7 @@ func (db *DB) start(ctx context.Context) error {
 	if _, err := db.lookBack(ctx); err != nil {
 		return err
 	}
-	if err := db.tickClock(ctx); err != nil { // first: leases end by it
+	if err := db.tickClock(ctx); err != nil { // first: leases depend on it
 		return err
 	}
 	if err := db.enter(ctx); err != nil {
@@ -124,15 +124,15 @@ func (db *DB) start(ctx context.Context) error {
 	}
 	select {
 	case <-db.wakes.heard:
-	case <-time.After(connectTimeout): // it polls meanwhile
+	case <-time.After(connectTimeout): // the node polls meanwhile
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	return nil
 }
 
-// Close gives back what is claimed and ends the lease, so that others need not
-// wait for it, and disconnects.
+// Close gives back the claimed messages, ends the lease, so that other nodes need not wait for it,
+// and disconnects.
 func (db *DB) Close() error {
 	var err error
 	db.closing.Do(func() {
@@ -146,13 +146,13 @@ func (db *DB) Close() error {
 	return err
 }
 
-// lastRequests is how long a store that was given up waits for its requests to
-// cancel to leave.
+// lastRequests is how long a store that was given up waits until its cancel requests have been
+// sent.
 const lastRequests = 100 * time.Millisecond
 
-// disconnect closes all connections. Once the store is given up, their ends are
-// not waited for: for each that hangs a request to cancel is under way on a new
-// connection, and a busy server takes seconds to answer it.
+// disconnect closes all connections. Once the store is given up, it does not wait for them to
+// close: for each that hangs, a cancel request is under way on a new connection, and a busy server
+// takes seconds to answer it.
 func (db *DB) disconnect() {
 	closed := make(chan struct{})
 	go func() {
@@ -170,26 +170,27 @@ func (db *DB) disconnect() {
 	}
 }
 
-// GiveUp breaks off what waits for the database: commits that hang end with
-// ErrUnknown, where nobody can tell at once what became of them, and whatever
-// comes after that is unavailable. It is for a process whose time to stop is over,
-// where the database Hangs, and comes before Close or while that waits.
+// GiveUp aborts all waiting for the database. Commits that hang end with ErrUnknown, unless their
+// outcome can be found out at once. Later calls return holdfast.ErrUnavailable. It is for a process
+// whose time to stop is over while the database hangs (see Hangs). Call it before Close, or while
+// Close waits.
 func (db *DB) GiveUp() { db.past.giveUp(errGivenUp) }
 
-// goodbyeMost is how long a start that was told to stop may take to give back its name.
+// goodbyeMost is how long a start that was told to stop may take to give its name back.
 const goodbyeMost = time.Second
 
-// giveUpSoon ends a start that nobody wants any more. It leaves, as long as the database
-// answers: else the next start would wait for its lease to end. More it waits for nothing.
+// giveUpSoon ends a start whose ctx has ended. If the database answers, the node first gives up its
+// lease; otherwise the next start would have to wait for that lease to end. It waits for nothing
+// else.
 func (db *DB) giveUpSoon() {
 	if pause(db.life, goodbyeMost) == nil {
 		db.GiveUp()
 	}
 }
 
-// stopGroups finishes what waits to be written.
+// stopGroups writes what is waiting in the groups, and stops them.
 func (db *DB) stopGroups() {
-	if db.enqueues == nil { // it never came so far
+	if db.enqueues == nil { // the start failed before
 		return
 	}
 	db.enqueues.stop()
@@ -199,8 +200,8 @@ func (db *DB) stopGroups() {
 	db.inbound.arrivals.stop()
 }
 
-// usable refuses calls after Close, inside a transaction of the same store,
-// and with a ctx that has ended.
+// usable refuses calls after Close, calls inside a transaction of the same store, and calls whose
+// ctx has ended.
 func (db *DB) usable(ctx context.Context) error {
 	switch {
 	case db.gone.Load():
@@ -215,7 +216,7 @@ func (db *DB) usable(ctx context.Context) error {
 	return db.awake(ctx)
 }
 
-// insideKey marks a context that was passed to the function of Do or to a handler.
+// insideKey marks a context that was passed to the function of Do, or to a handler.
 type insideKey struct{ db *DB }
 
 func (db *DB) within(ctx context.Context) bool { return ctx.Value(insideKey{db}) != nil }
@@ -223,11 +224,11 @@ func (db *DB) within(ctx context.Context) bool { return ctx.Value(insideKey{db})
 // Durability names how safe an acknowledged message is, for health reports.
 func (db *DB) Durability() string { return "full" }
 
-// Failed is closed when the store has stopped itself.
+// Failed returns a channel that is closed when the store has stopped itself.
 func (db *DB) Failed() <-chan struct{} { return db.failed }
 
-// Err says why the store has stopped itself; nil: it has not. An unreachable
-// database stops nothing: calls fail until it is there again.
+// Err returns why the store has stopped itself, or nil if it has not. An unreachable database stops
+// nothing: calls fail until it can be reached again.
 func (db *DB) Err() error {
 	if e := db.failure.Load(); e != nil {
 		return *e

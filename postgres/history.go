@@ -14,64 +14,63 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// A store belongs to one history of its database. All that it remembers of it,
-// its lease, and each of its connections are of that one. A standby that is
-// promoted, a restore to a point in time and a restored dump begin another one,
-// in which numbers may be given again that were given to something else:
+// A store belongs to one history of its database. All that it remembers, its lease, and each of its
+// connections belong to that history. The promotion of a standby, a restore to a point in time, and
+// a restored dump begin another history. That one may give numbers again that have
+// another meaning here:
 //
-//	a connection to a later server, or tables that are others
+//	a connection to a later server, or other tables
 //	     ──► the turn: names, lease and claims are forgotten, old connections dropped
 //	     ──► the node enters the new history under a new number, and gives back
-//	         what its name has in hand there; until then nothing is written
-//	     ──► people are told, until one of them acknowledges it (history_gap.go)
+//	         what was claimed under its name there; until then nothing is written
+//	     ──► operators are told, until one of them acknowledges it (history_gap.go)
 
-// line is what servers have written one after the other, each going on where
-// the one before has ended. A promotion, and a restore to a point in time, begin
-// another timeline.
+// line is the log of one server, or of several that each continued where the one before ended. A
+// promotion, and a restore to a point in time, begin another timeline.
 type line struct{ system, timeline string }
 
-// before says whether a server of o has gone on from a server of l.
+// before reports whether a server of o has continued from a server of l.
 func (l line) before(o line) bool { return l.system == o.system && l.timeline < o.timeline }
 
 func (s server) line() line { return line{s.system, s.timeline} }
 
 // past is the history that the store belongs to.
 type past struct {
-	forget func()     // what memory holds of a history that is over
-	looks  sync.Mutex // one look at all hosts at a time: an earlier one takes nothing back
+	forget func()     // drops what memory holds of a history that is over
+	looks  sync.Mutex // one look at all hosts at a time, so that an earlier look undoes nothing
 
 	mu     sync.Mutex
-	line   line            // of each connection; zero: no server has told yet
-	tables string          // which ones those are; "": not looked yet
-	table  int64           // the number of one of them; 0: not looked yet
-	wal    int64           // how much was written, at the last look
+	line   line            // of each connection; zero: no server has identified itself yet
+	tables string          // identity of the tables; "": not read yet
+	table  int64           // number (OID) of one of the tables; 0: not read yet
+	wal    int64           // position of the log at the last look
 	turn   uint64          // counts the histories
 	over   context.Context //nolint:containedctx // of this history
 	end    context.CancelCauseFunc
-	// patience ends when nothing is waited for any more.
+	// patience ends when the store stops waiting for anything.
 	patience context.Context //nolint:containedctx // of the store
 	giveUp   context.CancelCauseFunc
-	entered  uint64        // the turn in which this node has its number
-	pause    time.Time     // until when no other entry is tried
+	entered  uint64        // the turn in which this node has its owner number
+	pause    time.Time     // no other attempt to enter before then
 	reset    uint64        // the turn in which old connections were dropped
-	rolled   bool          // the log is shorter than it was, and nobody has noted it
+	rolled   bool          // the log is shorter than it was, and this is not recorded yet
 	last     time.Time     // when a commit last came back
-	ended    time.Time     // the same, in the history before; zero: there was none
+	ended    time.Time     // last, in the history before; zero: none
 	before   string        // the history before this turn; "": this is the first
 	wasWith  string        // synchronous_standby_names in it
-	with     string        // the same, now
-	gap      *Gap          // what nobody has acknowledged
-	rivals   []string      // servers that take writes beside each other
+	with     string        // synchronous_standby_names now
+	gap      *Gap          // the change of history that nobody has acknowledged; may be nil
+	rivals   []string      // servers that take writes at the same time
 	dialed   chan struct{} // holds a value when there is a new connection
 	behind   chan struct{} // holds a value when a caller has met a later server
 }
 
 var (
 	errPassed = fmt.Errorf("%w: an old primary", ErrReadOnly)
-	// errAnother: nothing is written before the node has entered.
-	errAnother   = fmt.Errorf("%w: the database has another history now, which this node has not entered yet", holdfast.ErrUnavailable)
-	errGivenUp   = fmt.Errorf("%w: the node stops, and does not wait for the database any more", holdfast.ErrUnavailable)
-	errElsewhere = fmt.Errorf("%w: another server answers now, which cannot tell", ErrUnknown)
+	// errAnother: nothing is written before the node has entered the history.
+	errAnother   = fmt.Errorf("%w: the database now has another history, which this node has not entered yet", holdfast.ErrUnavailable)
+	errGivenUp   = fmt.Errorf("%w: the node stops, and no longer waits for the database", holdfast.ErrUnavailable)
+	errElsewhere = fmt.Errorf("%w: another server answers now, which does not know the outcome", ErrUnknown)
 )
 
 func newPast(forget func()) *past {
@@ -81,9 +80,8 @@ func newPast(forget func()) *past {
 	return p
 }
 
-// within is ctx for as long as this history lasts: what an old primary still
-// owes, such as a commit that hangs, is not waited for, and its connection is
-// free for the next history.
+// within returns a ctx that also ends with this history. So nobody waits for an old primary, for
+// example for a commit that hangs, and its connection becomes free for the next history.
 func (p *past) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	p.mu.Lock()
 	over := p.over
@@ -91,7 +89,7 @@ func (p *past) within(ctx context.Context) (context.Context, context.CancelFunc)
 	return both(ctx, over)
 }
 
-// search is for what is looked up, for at most bound, after ctx may have ended.
+// search returns a ctx for a look-up of at most bound, even if ctx has already ended.
 func (p *past) search(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
 	ctx, release := both(ctx, p.patience)
@@ -101,7 +99,7 @@ func (p *past) search(ctx context.Context, bound time.Duration) (context.Context
 	}
 }
 
-// both is ctx until one of two ends.
+// both returns a ctx that ends when either of the two ends.
 func both(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
@@ -111,7 +109,7 @@ func both(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// since is err, and over where the history of turn is, in which it came up.
+// since returns err, or over if the history of the given turn has ended since.
 func (p *past) since(turn uint64, err, over error) error {
 	now, _ := p.is()
 	switch {
@@ -125,10 +123,10 @@ func (p *past) since(turn uint64, err, over error) error {
 	return err
 }
 
-// met is told of each server that takes writes, and refuses one from which
-// another has gone on.
+// met records each server that takes writes. It refuses a server that another one has continued
+// from.
 func (p *past) met(s server) error {
-	if s.system == "" { // it does not tell
+	if s.system == "" { // it does not identify itself
 		return nil
 	}
 	p.mu.Lock()
@@ -138,7 +136,7 @@ func (p *past) met(s server) error {
 	case p.line == line{}:
 		p.line = now
 	case now.before(p.line):
-		return fmt.Errorf("%w: the server is at timeline %s, and another one has gone on from there, at timeline %s; end it, or, if it was put back on purpose, restart this node", errPassed, number(now.timeline), number(p.line.timeline))
+		return fmt.Errorf("%w: the server is at timeline %s, and another server has continued from there, at timeline %s; stop this server, or, if it was put back on purpose, restart this node", errPassed, number(now.timeline), number(p.line.timeline))
 	default:
 		p.next()
 		p.line = now
@@ -146,7 +144,8 @@ func (p *past) met(s server) error {
 	return nil
 }
 
-// other is the system of this history, if the server is of another one.
+// other returns the system of this history if the server belongs to another system, and otherwise
+// "".
 func (p *past) other(s server) (system string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +165,7 @@ func (p *past) next() {
 	p.forget()
 }
 
-// text names the history, as it is stored.
+// text names the history, in the form that is stored.
 func (p *past) text() string {
 	if p.tables == "" {
 		return p.before
@@ -174,10 +173,10 @@ func (p *past) text() string {
 	return p.line.system + " " + p.line.timeline + " " + p.tables
 }
 
-// number is a timeline as people write it.
+// number formats a timeline for people.
 func number(timeline string) string { return strings.TrimLeft(timeline, "0") }
 
-// holds says whether a connection is of this history.
+// holds reports whether a connection belongs to this history.
 func (p *past) holds(c *pgx.Conn) bool {
 	now := serverOf(c).line()
 	p.mu.Lock()
@@ -185,7 +184,7 @@ func (p *past) holds(c *pgx.Conn) bool {
 	return now.system == "" || now == p.line
 }
 
-// is tells the number of this history, and whether the node has entered it.
+// is returns the number of this history, and whether the node has entered it.
 func (p *past) is() (turn uint64, entered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +202,7 @@ func (p *past) enter(turn uint64) {
 	p.entered = turn
 }
 
-// refused has the next entry wait: each call asks for one while there is none.
+// refused delays the next attempt to enter: without an entry, each call asks for one.
 func (p *past) refused(turn uint64, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,7 +217,7 @@ func (p *past) pauses() bool {
 	return p.turn != p.entered && time.Now().Before(p.pause)
 }
 
-// drops says once per turn that old connections are to be dropped.
+// drops reports, once per turn, that old connections must be dropped.
 func (p *past) drops(turn uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,22 +228,22 @@ func (p *past) drops(turn uint64) bool {
 	return true
 }
 
-// committed notes that a commit has come back.
+// committed records that a commit has been answered.
 func (p *past) committed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = time.Now()
 }
 
-// enteringKey marks what a node does to enter.
+// enteringKey marks the context of what a node does to enter a history.
 type enteringKey struct{}
 
 func entering(ctx context.Context) context.Context {
 	return context.WithValue(ctx, enteringKey{}, true)
 }
 
-// connect takes a connection for a transaction, once the node has entered the
-// history that it is of.
+// connect takes a connection for a transaction. It fails until the node has entered the
+// connection's history.
 func (db *DB) connect(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	conn, err := pool.Acquire(ctx)
 	switch {
@@ -261,7 +260,7 @@ func (db *DB) connect(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, e
 	return conn, nil
 }
 
-// still refuses what was looked up in another history.
+// still refuses numbers that were looked up in another history.
 func (tx *ownTx) still(turn uint64) error {
 	if now, _ := tx.db.past.is(); now != turn {
 		return errStale
@@ -269,8 +268,8 @@ func (tx *ownTx) still(turn uint64) error {
 	return nil
 }
 
-// sees compares the tables that a transaction has found with those that were
-// known before it began: they may have been made anew on the same connection.
+// sees compares the table that a transaction has found with the one that was known before it began:
+// the tables may have been created anew on the same connection.
 func (db *DB) sees(table, known int64) error {
 	if known == table {
 		return nil
@@ -279,20 +278,20 @@ func (db *DB) sees(table, known int64) error {
 	return errAnother
 }
 
-// now is the number of this history, and of the table that names belong to in
-// it; 0: nobody has looked yet.
+// now returns the number of this history, and the number of the table that names belong to. The
+// table is 0 before the first look.
 func (p *past) now() (turn uint64, table int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.turn, p.table
 }
 
-// errStale says that nothing was done: the numbers that the call has looked up
-// do not come back.
+// errStale means that nothing was done, because the numbers that the call has looked up belong to a
+// history that is over.
 var errStale = fmt.Errorf("%w: the database has another history since the call began", holdfast.ErrUnavailable)
 
-// anew runs what looks numbers up and uses them, and once more where they were
-// of a history that is over.
+// anew runs f, which looks up numbers and uses them. It runs f once more if the numbers belong to a
+// history that is over.
 func anew(f func() error) error {
 	err := f()
 	if errors.Is(err, errStale) {
@@ -301,7 +300,7 @@ func anew(f func() error) error {
 	return err
 }
 
-// forgetHistory ends what memory knows of a history, what is in hand too.
+// forgetHistory drops what memory holds of a history, including what is in hand.
 func (db *DB) forgetHistory() {
 	db.names.forget()
 	db.inbound.identity.Store(nil)
@@ -310,24 +309,23 @@ func (db *DB) forgetHistory() {
 	db.wakes.hangUp()
 }
 
-// look is what a heartbeat reads.
+// look is what a heartbeat reads about the history.
 type look struct {
 	tables, noted, gap, with string
 	table, wal, raw          int64
 }
 
-// readTable finds one of the tables each time that it runs, also in a plan of before.
+// readTable finds one of the tables each time it runs, even in a plan that was prepared before.
 const readTable = `coalesce(to_regclass('hf_meta')::oid::bigint, 0)`
 
-// readPast tells which tables those are: a restored dump is in another database,
-// or has made them anew. A table keeps its number whatever is done to it, VACUUM
-// FULL too, until it is dropped.
+// readPast identifies the tables: a restored dump is in another database, or has created them anew.
+// A table keeps its number (OID) until it is dropped, even through VACUUM FULL.
 const readPast = `SELECT m.value || '-' || d.oid || '-' || 'hf_meta'::regclass::oid, ` + readTable + `,
 		coalesce((SELECT value FROM hf_meta WHERE key = 'history'), ''), coalesce((SELECT value FROM hf_meta WHERE key = 'gap'), ''),
 		current_setting('synchronous_standby_names'), (pg_current_wal_flush_lsn() - '0/0')::bigint, (SELECT raw FROM hf_clock)
 	FROM hf_meta AS m, pg_database AS d WHERE m.key = 'incarnation' AND d.datname = current_database()`
 
-// lookBack reads which history this is, and says so if nobody has acknowledged it.
+// lookBack reads which history this is, and reports it if nobody has acknowledged it.
 func (db *DB) lookBack(ctx context.Context) (turn uint64, err error) {
 	p := db.past
 	turn, _ = p.is()
@@ -356,19 +354,19 @@ func (db *DB) lookBack(ctx context.Context) (turn uint64, err error) {
 func (p *past) adopt(turn uint64, l *look) (uint64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.turn != turn { // which of them was read nobody can say
+	if p.turn != turn { // either history may have been read
 		return 0, errAnother
 	}
 	if p.tables != "" && (p.tables != l.tables || l.wal < p.wal) {
-		p.rolled = p.tables == l.tables // its text is the same
+		p.rolled = p.tables == l.tables // the name of the history is the same
 		p.next()
 	}
 	p.tables, p.table, p.wal, p.with = l.tables, l.table, l.wal, l.with
 	return p.turn, nil
 }
 
-// enterHistory takes the node's name under a new number, and gives back what
-// the name has in hand in a history that this node does not remember.
+// enterHistory takes the node's name under a new number. It gives back what was claimed under that
+// name in a history that this node does not remember.
 func (db *DB) enterHistory(ctx context.Context, owner int64) error {
 	if db.self.hasLeft() {
 		return nil
@@ -377,7 +375,7 @@ func (db *DB) enterHistory(ctx context.Context, owner int64) error {
 		db.pools.own.Reset()
 		db.pools.lent.Reset()
 	}
-	if err := db.tickClock(ctx); err != nil { // first: leases end by it
+	if err := db.tickClock(ctx); err != nil { // first: leases depend on it
 		return err
 	}
 	l, err := db.takeName(ctx, owner)
@@ -385,7 +383,7 @@ func (db *DB) enterHistory(ctx context.Context, owner int64) error {
 		return fmt.Errorf("enter another history: %w", err)
 	}
 	if l.owner == 0 {
-		return fmt.Errorf("%w: %q, as this history has it; this node waits until that lease is over", ErrNodeTaken, db.opts.Node)
+		return fmt.Errorf("%w: %q, in this history; this node waits until that lease ends", ErrNodeTaken, db.opts.Node)
 	}
 	if err := db.entered(ctx, l); err != nil {
 		return err

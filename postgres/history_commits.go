@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Stalled tells for how long no commit has come back, though they are tried all
-// the time: the heartbeat is one. Zero: they come back. A server may answer
-// every question and still hang every commit, as without its synchronous standbys.
+// Stalled returns for how long no commit has been answered, although commits are tried all the
+// time: each heartbeat is one. Zero means that they are answered. A server can answer every query
+// and still hang every commit, for example when its synchronous standbys are gone.
 func (db *DB) Stalled() time.Duration {
 	p := db.past
 	p.mu.Lock()
@@ -24,14 +24,14 @@ func (db *DB) Stalled() time.Duration {
 	return 0
 }
 
-// waitsLong: a commit takes one round trip to the standbys, and not this long.
+// waitsLong: a commit takes one round trip to the standbys, which is far less than this.
 const waitsLong = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = current_user
 	AND application_name = current_setting('application_name') AND clock_timestamp() - query_start > interval '500 ms')`
 
-// Hangs says whether it is no use to wait for commits of this node: none has come
-// back for two heartbeats, or the server shows one that has waited for its
-// synchronous standbys for half a second. It takes a second at most, and is for a
-// process whose time to stop is over, and that may GiveUp.
+// Hangs reports whether waiting for this node's commits is useless: none was answered for two
+// heartbeats, or the server shows one that has waited for its synchronous standbys for half a
+// second. It takes at most a second. It is for a process whose time to stop is over, and which may
+// then call GiveUp.
 func (db *DB) Hangs(ctx context.Context) bool {
 	if db.past.quiet(max(2*db.beatEvery(), time.Second)) {
 		return true
@@ -43,7 +43,7 @@ func (db *DB) Hangs(ctx context.Context) bool {
 	return err == nil && waits
 }
 
-// tellHanging says what a start waits for, if that is commits that do not come back.
+// tellHanging logs what a start waits for, if that is commits that hang.
 func (db *DB) tellHanging() (enough func() bool) {
 	return time.AfterFunc(db.stallsAfter(), func() {
 		i, err := db.Server(db.life)
@@ -54,14 +54,14 @@ func (db *DB) tellHanging() (enough func() bool) {
 	}).Stop
 }
 
-// quiet says whether no commit has come back for longer than d.
+// quiet reports whether no commit was answered for longer than d.
 func (p *past) quiet(d time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.last.IsZero() && time.Since(p.last) > d
 }
 
-// stallsAfter is more than a busy server takes for two heartbeats.
+// stallsAfter returns more than a busy server needs for two heartbeats.
 func (db *DB) stallsAfter() time.Duration {
 	return time.Duration(2*beatShare*float64(db.opts.Lease)) + 4*time.Second
 }

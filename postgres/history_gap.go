@@ -11,16 +11,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Gap says that the database has another history than the one that people know
-// of: a standby was promoted, or a backup restored. What was acknowledged
-// between From and To may be gone.
+// Gap means that the database has another history than the last one that was acknowledged: a
+// standby was promoted, or a backup was restored. What the store acknowledged between From and To
+// may be gone.
 type Gap struct {
 	Was, Now string    // the histories, for people
 	From     time.Time // the new history has at least what was committed until then, by the database's clock
-	To       time.Time // when the old one last took a commit of a node that saw its end; zero: none has
-	// Standbys are the synchronous standbys for which the server of before
-	// waited at each commit: one of them lacks nothing. "": it waited for none,
-	// or no node has seen its end.
+	To       time.Time // the last commit in the old history, of a node that saw its end; zero: no node did
+	// Standbys are the synchronous standbys for which the old server waited at each commit; one of
+	// them lacks nothing. Empty means that it waited for none, or that no node has seen its end.
 	Standbys string
 }
 
@@ -40,9 +39,9 @@ func (g *Gap) String() string {
 	return text
 }
 
-// noted is the row gap of hf_meta: the first node that sees one writes it, since
-// later the clock of the new history tells no more how far that reached. Others
-// add when they have seen the end of the old one.
+// noted is the row "gap" of hf_meta. The first node that sees a gap writes it, because later the
+// clock of the new history no longer tells how far that history reached. Nodes that have seen the
+// end of the old history add to it.
 type noted struct {
 	History  string `json:"history"`
 	From     int64  `json:"from"`
@@ -57,8 +56,8 @@ const (
 	dropGap   = `DELETE FROM hf_meta WHERE key = 'gap'`
 )
 
-// noteHistory compares this history with the one that people know of, which the
-// database itself keeps, and notes what may be missing in it.
+// noteHistory compares this history with the acknowledged one, which the database itself keeps, and
+// records what may be missing.
 func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	p := db.past
 	p.mu.Lock()
@@ -66,7 +65,7 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	p.mu.Unlock()
 	had := parseNoted(l.gap)
 	switch {
-	case system == "": // the server does not tell
+	case system == "": // the server does not identify itself
 		return nil
 	case l.noted == "":
 		return db.read(ctx, noteFirst, []any{now}, func(pgx.Rows) error { return nil })
@@ -88,7 +87,7 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	g := n.gap(l.noted)
 	if p.tell(g) {
 		attrs := []slog.Attr{slog.String("was", g.Was), slog.String("is", g.Now), slog.Time("from", g.From)}
-		if !g.To.IsZero() { // nobody knows yet when the one before has ended
+		if !g.To.IsZero() { // nobody knows yet when the old history has ended
 			attrs = append(attrs, slog.Time("to", g.To))
 		}
 		db.log.LogAttrs(ctx, slog.LevelWarn, "the database has another history: acknowledged messages may be gone", append(attrs, slog.String("synchronous_standbys", g.Standbys))...)
@@ -96,7 +95,7 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	return nil
 }
 
-// parseNoted reads the row; what cannot be read is none.
+// parseNoted reads the row. It treats an unreadable row as empty.
 func parseNoted(text string) (n noted) {
 	if json.Unmarshal([]byte(text), &n) != nil {
 		return noted{}
@@ -104,8 +103,8 @@ func parseNoted(text string) (n noted) {
 	return n
 }
 
-// merge adds to what is noted what one node knows: the history that it sees, the
-// clock in it, and the end and the standbys of the one before.
+// merge adds the knowledge of one node: the history that it sees, the clock in it, and the end and
+// the standbys of the history before.
 func (n noted) merge(now string, raw int64, ended time.Time, with string) noted {
 	to := int64(0)
 	if !ended.IsZero() {
@@ -118,14 +117,14 @@ func (n noted) merge(now string, raw int64, ended time.Time, with string) noted 
 	case "":
 		return noted{History: now, From: raw, To: to, Standbys: with}
 	}
-	m := noted{History: now, From: min(raw, n.From), To: to} // nobody has acknowledged the one before
+	m := noted{History: now, From: min(raw, n.From), To: to} // nobody has acknowledged the history before
 	if n.Standbys != "" {
 		m.Standbys = with
 	}
 	return m
 }
 
-// noted says that it is in the database that the log has become shorter.
+// noted means that the database now records that the log is shorter.
 func (p *past) noted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,8 +139,7 @@ func (n noted) gap(was string) *Gap {
 	return g
 }
 
-// inspectGap tells of a history that nobody has acknowledged, also one that no
-// node has met yet.
+// inspectGap finds a history that nobody has acknowledged, even one that no node has met yet.
 func inspectGap(ctx context.Context, conn *pgx.Conn) (*Gap, error) {
 	var l look
 	if err := conn.QueryRow(ctx, readPast).Scan(&l.tables, &l.table, &l.noted, &l.gap, &l.with, &l.wal, &l.raw); err != nil {
@@ -151,7 +149,7 @@ func inspectGap(ctx context.Context, conn *pgx.Conn) (*Gap, error) {
 	now := s.system + " " + s.timeline + " " + l.tables
 	n := parseNoted(l.gap)
 	if s.system == "" || l.noted == "" || l.noted == now && n.History != now {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil //nolint:nilnil // no gap, which is not an error
 	}
 	if n.History != now {
 		n = noted{History: now, From: l.raw}
@@ -159,7 +157,7 @@ func inspectGap(ctx context.Context, conn *pgx.Conn) (*Gap, error) {
 	return n.gap(l.noted), nil
 }
 
-// tell notes what people are to know, and says whether it is news.
+// tell records what operators need to know, and reports whether it is news.
 func (p *past) tell(g *Gap) (news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +166,7 @@ func (p *past) tell(g *Gap) (news bool) {
 	return news
 }
 
-// ofPeople writes a history for people: its tables are told by their beginning.
+// ofPeople writes a history for people.
 func ofPeople(text string) string {
 	parts := strings.SplitN(text, " ", 3)
 	if len(parts) != 3 {
@@ -177,7 +175,7 @@ func ofPeople(text string) string {
 	return fmt.Sprintf("timeline %s of system %s, tables %s", number(parts[1]), parts[0], parts[2])
 }
 
-// Gap tells of a history that nobody has acknowledged; nil: there is none.
+// Gap returns the change of history that nobody has acknowledged, or nil.
 func (db *DB) Gap() *Gap {
 	p := db.past
 	p.mu.Lock()
@@ -185,8 +183,8 @@ func (db *DB) Gap() *Gap {
 	return p.gap
 }
 
-// Acknowledge notes that somebody knows of what Gap tells: no node tells of it
-// any more. What has come after that is not acknowledged with it.
+// Acknowledge records that an operator knows about the Gap. After that no node reports it. It does
+// not acknowledge a later Gap.
 func (db *DB) Acknowledge(ctx context.Context) error {
 	if err := db.usable(ctx); err != nil {
 		return fmt.Errorf("acknowledge the history: %w", err)
@@ -211,7 +209,7 @@ func (db *DB) Acknowledge(ctx context.Context) error {
 	return nil
 }
 
-// shown is the history of a turn, if it is the one that a gap tells of.
+// shown returns the history of a turn, if it is the one that a gap is about.
 func (p *past) shown(turn uint64, g *Gap) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

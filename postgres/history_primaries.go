@@ -15,17 +15,17 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// lookEvery is how often the hosts of an address are looked at without a cause.
+// lookEvery is how often the hosts of an address are checked without a cause.
 const lookEvery = time.Minute
 
 // primary is a server that takes writes.
 type primary struct {
 	host    string
 	server  server
-	started string // tells two names of one server from two servers
+	started string // distinguishes two names of one server from two servers
 }
 
-// hosts are the addresses of the servers, each with all ways to reach it.
+// hosts returns the addresses of the servers, each with all ways to reach it.
 func hosts(c *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 	ways := append([]*pgconn.FallbackConfig{{Host: c.Host, Port: c.Port, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
 	for _, w := range ways {
@@ -41,12 +41,11 @@ func hosts(c *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 	return list
 }
 
-// watchPrimaries looks at all hosts of the address, when there is a new
-// connection and each minute: the one that a call happens to get need not be
-// the one from which the others go on. It looks as well, and at one host, too,
-// as long as no commit comes back: those that hang at an old primary never
-// would, and no new connection meets the server that has gone on. And so it does
-// when a caller's transaction was on a later server.
+// watchPrimaries checks all hosts of the address every minute and after each new connection, since
+// the server that a call happens to reach may not be the one that the others continue from. It also
+// checks, even a single host, while no commit is answered: commits that hang at an old primary
+// never end, and no new connection meets the server that continues. It also checks when a caller's
+// transaction ran on a later server.
 func (db *DB) watchPrimaries(ctx context.Context) {
 	list, looked := hosts(db.pools.own.Config().ConnConfig), time.Now()
 	tick := time.NewTicker(db.beatEvery())
@@ -57,7 +56,7 @@ func (db *DB) watchPrimaries(ctx context.Context) {
 			return
 		case <-db.past.dialed:
 			if len(list) < 2 {
-				continue // it has met the only one
+				continue // the new connection has met the only host
 			}
 		case <-db.past.behind:
 		case <-tick.C:
@@ -67,20 +66,20 @@ func (db *DB) watchPrimaries(ctx context.Context) {
 		}
 		db.lookAround(ctx, list)
 		looked = time.Now()
-		if pause(ctx, time.Second) != nil { // new connections come in crowds
+		if pause(ctx, time.Second) != nil { // new connections come in bursts
 			return
 		}
 	}
 }
 
-// welcome is told of the server of each new connection. One of another system
-// is refused while a server of the present one takes writes at the address.
+// welcome checks the server of each new connection. It refuses a server of another system while a
+// server of the present system takes writes at the address.
 func (p *past) welcome(ctx context.Context, c *pgx.ConnConfig, s server) error {
 	if system := p.other(s); system != "" {
 		ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout/2)
 		defer cancel()
 		if len(lookAtAll(ctx, hosts(c), system)) > 0 {
-			return fmt.Errorf("%w: the server is of system %s, and the store is on system %s, which takes writes, too; name one of them", ErrReadOnly, s.system, system)
+			return fmt.Errorf("%w: the server is of system %s, and the store is on system %s, which also takes writes; name only one of them in the address", ErrReadOnly, s.system, system)
 		}
 	}
 	if err := p.met(s); err != nil {
@@ -90,7 +89,7 @@ func (p *past) welcome(ctx context.Context, c *pgx.ConnConfig, s server) error {
 	return nil
 }
 
-// ring leaves a value in a bell, unless it has one.
+// ring puts a value into a bell, unless it has one.
 func ring(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:
@@ -114,10 +113,9 @@ func lookAtAll(ctx context.Context, list []*pgx.ConnConfig, system string) (seen
 	return seen
 }
 
-// lookAround finds the servers that take writes. The one of the latest timeline
-// of the store's system counts; where there are two, people are told. Between two
-// of one timeline, standbys of one primary that were both promoted, nobody can
-// tell here: a connection of either is taken.
+// lookAround finds the servers that take writes. The one with the latest timeline of the store's
+// system counts; if there are two, operators are told. Two servers of one timeline, standbys of one
+// primary that were both promoted, cannot be told apart here: the store uses connections of either.
 func (db *DB) lookAround(ctx context.Context, list []*pgx.ConnConfig) {
 	db.past.looks.Lock()
 	defer db.past.looks.Unlock()
@@ -126,7 +124,7 @@ func (db *DB) lookAround(ctx context.Context, list []*pgx.ConnConfig) {
 	var names []string
 	for _, f := range lookAtAll(ctx, list, "") {
 		if db.past.other(f.server) == "" {
-			_ = db.past.met(f.server) // an old one is told of below
+			_ = db.past.met(f.server) // an old server is reported below
 		}
 		names = append(names, fmt.Sprintf("%s at timeline %s of system %s", f.host, number(f.server.timeline), f.server.system))
 	}
@@ -134,12 +132,11 @@ func (db *DB) lookAround(ctx context.Context, list []*pgx.ConnConfig) {
 		names = nil
 	}
 	if db.past.rival(names) {
-		db.log.ErrorContext(ctx, "several servers of the address take writes: end the old one", slog.String("servers", strings.Join(names, ", ")))
+		db.log.ErrorContext(ctx, "several servers of the address take writes: stop the old one", slog.String("servers", strings.Join(names, ", ")))
 	}
 }
 
-// rival notes the servers that take writes beside each other, and says whether
-// that is news.
+// rival records the servers that take writes at the same time, and reports whether that is news.
 func (p *past) rival(names []string) (news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,8 +145,8 @@ func (p *past) rival(names []string) (news bool) {
 	return news
 }
 
-// Primaries are the servers of the address that take writes beside each other,
-// which must not be; none: there is one, or the address names one only.
+// Primaries returns the servers of the address that take writes at the same time, which must not
+// happen. It is empty if there is one such server, or if the address names one host.
 func (db *DB) Primaries() []string {
 	p := db.past
 	p.mu.Lock()
@@ -159,8 +156,8 @@ func (db *DB) Primaries() []string {
 
 const readPrimary = `SELECT pg_is_in_recovery(), extract(epoch FROM pg_postmaster_start_time())::text`
 
-// lookAt asks one host for a server of a system, or of any; nil: it takes no
-// writes, or does not answer.
+// lookAt asks one host for a server of the given system, or of any if system is empty. It returns
+// nil if the host takes no writes or does not answer.
 func lookAt(ctx context.Context, c *pgx.ConnConfig, system string) *primary {
 	p := &primary{host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
 	standby := true
@@ -177,7 +174,7 @@ func lookAt(ctx context.Context, c *pgx.ConnConfig, system string) *primary {
 		}
 		err = identify(ctx, conn, &p.server)
 		if err == nil && system != "" && p.server.system != system {
-			err = ErrReadOnly // another address of the host may be of it
+			err = ErrReadOnly // another address of the host may belong to it
 		}
 		return err
 	}

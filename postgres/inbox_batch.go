@@ -8,33 +8,33 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// batch is messages whose handlers share a transaction. It takes all their ids
-// first, in one order, so that no two transactions wait for each other, and
-// gives those back whose handler has failed.
+// batch is a set of messages whose handlers share a transaction. It first takes all their ids, in
+// one order, so that no two transactions wait for each other. It gives back the ids whose handlers
+// fail.
 type batch struct {
 	handler   holdfast.Handler[*Tx]
 	retention time.Duration
 	ms        []holdfast.Message
-	list      []incoming // of those that are valid
-	at        []int      // where these stand in ms
+	list      []incoming // of the valid messages
+	at        []int      // their positions in ms
 	results   []holdfast.Result
 
-	// Of one try of the transaction.
+	// The fields below belong to one attempt of the transaction.
 	found *arrivals
 	rows  map[inboxKey]*batchRow
 }
 
-// batchRow is a row of this transaction, which stands if a handler succeeds.
+// batchRow is a row of this transaction, which is kept if a handler succeeds.
 type batchRow struct {
 	verdict
 	done bool
 }
 
-// errNothing says that there is nothing to commit.
+// errNothing means that there is nothing to commit.
 var errNothing = errors.New("nothing to commit")
 
-// ProcessBatch implements holdfast.InboxStore: one transaction, and within it
-// each message by itself.
+// ProcessBatch implements holdfast.InboxStore. It uses one transaction, in which each message
+// succeeds or fails by itself.
 func (db *DB) ProcessBatch(ctx context.Context, ms []holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) []holdfast.Result {
 	b := &batch{handler: h, retention: retention, ms: ms, results: make([]holdfast.Result, len(ms))}
 	began := time.Now()
@@ -80,7 +80,7 @@ func (b *batch) prepare(ctx context.Context, db *DB) error {
 	return nil
 }
 
-// arrive takes the ids that are new, and looks up all.
+// arrive takes the ids that are new, and looks up all of them.
 func (b *batch) arrive() []statement {
 	w := &arrivals{responses: make([][]byte, len(b.list)), verdicts: make([]verdict, len(b.list))}
 	for i := range b.list {

@@ -10,18 +10,18 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// arriveMost is the weight of one transaction, in bytes.
+// arriveMost bounds the weight of one transaction, in bytes.
 const arriveMost = 4 << 20
 
-// arrival is the work of storing incoming messages: those that wait to be
-// fetched, or those that were forwarded and have their response.
+// arrival is the work of storing incoming messages: either messages that are kept until they are
+// fetched, or forwarded ones together with their responses.
 type arrival struct {
 	list      []incoming
-	responses [][]byte // nil: they wait
+	responses [][]byte // nil: the messages are kept
 	retention time.Duration
 	results   []holdfast.Result
 	bytes     int
-	turn      uint64 // the history that the sources' numbers are of
+	turn      uint64 // the history in which the sources' numbers are valid
 
 	fresh, duplicates int64
 }
@@ -38,8 +38,8 @@ func (db *DB) Record(ctx context.Context, retention time.Duration, done ...holdf
 		func(i int) (holdfast.Message, []byte) { return done[i].Message, done[i].Response })
 }
 
-// store checks the messages and stores those that can be: one that cannot has
-// its result and does not stop the others.
+// store checks the messages and stores the valid ones. An invalid one gets its error as its result,
+// and does not stop the others.
 func (db *DB) store(ctx context.Context, n int, empty func() *arrival, get func(i int) (holdfast.Message, []byte)) (results []holdfast.Result, err error) {
 	if err = db.usable(ctx); err == nil {
 		err = anew(func() (err error) {
@@ -87,8 +87,8 @@ func (db *DB) storeOnce(ctx context.Context, k *arrival, n int, get func(i int) 
 	return results, nil
 }
 
-// arriveAll writes the calls of one group. A fault that may be one call's is
-// found by writing each by itself.
+// arriveAll writes the calls of one group. If a fault may be one call's, it writes each call by
+// itself to find out.
 func (db *DB) arriveAll(ctx context.Context, list []*call[*arrival]) {
 	err := db.own(ctx, func(tx *ownTx) error {
 		tx.impatient = true
@@ -101,12 +101,12 @@ func (db *DB) arriveAll(ctx context.Context, list []*call[*arrival]) {
 	answer(list, err)
 }
 
-// arriveAlone writes one call, and waits for whom it has to wait.
+// arriveAlone writes one call, and waits for the locks that it needs.
 func (db *DB) arriveAlone(ctx context.Context, list []*call[*arrival]) {
 	answer(list, db.own(ctx, func(tx *ownTx) error { return tx.arrive(list) }))
 }
 
-// arrive stores what is new and looks up the rest.
+// arrive stores the new messages and looks up the others.
 func (tx *ownTx) arrive(calls []*call[*arrival]) error {
 	w := &arrivals{}
 	for _, c := range calls {
@@ -135,7 +135,7 @@ func (tx *ownTx) arrive(calls []*call[*arrival]) error {
 
 func (tx *ownTx) run(s statement) error { return tx.query(s.sql, s.args, s.row) }
 
-// arrivals are the rows of several calls, one verdict each.
+// arrivals are the rows of several calls, with one verdict each.
 type arrivals struct {
 	rows      []arriving
 	verdicts  []verdict
@@ -146,12 +146,12 @@ type arrivals struct {
 type arriving struct {
 	in        *incoming
 	waits     bool
-	known     bool // if it was ever here: it is looked up only
+	known     bool // it may have been here before and be forgotten: it is only looked up
 	retention time.Duration
 }
 
-// add adds the rows of a call. What waits is only looked up if it may have been
-// known and forgotten; what has been forwarded is recorded all the same.
+// add adds the rows of a call. A message that is to be kept is only looked up if it may have been
+// known and forgotten. A forwarded one is recorded in any case.
 func (w *arrivals) add(k *arrival) {
 	waits := k.responses == nil
 	for i := range k.list {
@@ -166,7 +166,7 @@ func (w *arrivals) add(k *arrival) {
 	w.verdicts = make([]verdict, len(w.rows))
 }
 
-// insert makes the rows of those that are new.
+// insert makes the rows of the new messages.
 func (w *arrivals) insert() statement {
 	var sources []int32
 	var ids, hashes, payloads, responses [][]byte
@@ -185,7 +185,7 @@ func (w *arrivals) insert() statement {
 		endpoints, kept, memories = append(endpoints, m.Endpoint), append(kept, r.waits), append(memories, micros(m.Attempt.Memory(r.retention)))
 		responses, kinds, headers = append(responses, w.responses[i]), append(kinds, string(m.Kind)), append(headers, r.in.headers)
 		corr = append(corr, nullText(m.CorrelationID))
-		var payload []byte // of those that wait only
+		var payload []byte // only for kept messages
 		if r.waits {
 			payload = m.Payload
 		}
@@ -200,7 +200,7 @@ func (w *arrivals) insert() statement {
 	}}
 }
 
-// lookUp reads the rows of all that are not known to be new.
+// lookUp reads the rows of all messages that were not inserted.
 func (w *arrivals) lookUp() statement {
 	var sources []int32
 	var ids [][]byte
@@ -222,7 +222,7 @@ func (w *arrivals) lookUp() statement {
 	}}
 }
 
-// finish makes the results of a call, whose rows begin at the given one.
+// finish makes the results of a call, whose rows begin at index at.
 func (k *arrival) finish(tx *ownTx, w *arrivals, at int) (next int) {
 	k.results = make([]holdfast.Result, len(k.list))
 	k.fresh, k.duplicates = 0, 0

@@ -9,16 +9,15 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Process runs h for a message that is new, inside this transaction: the id,
-// what h does and its response exist if the transaction commits. An error of
-// h undoes what h did and no more. The zero retention is
-// holdfast.DefaultInboxRetention.
+// Process runs h inside this transaction if the message is new. The id, the work of h and its
+// response exist if the transaction commits. An error of h undoes the work of h, and nothing else.
+// A zero retention means holdfast.DefaultInboxRetention.
 func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
 	return t.process(ctx, m, retention, func(ctx context.Context, m holdfast.Message) ([]byte, error) { return h(ctx, t, m) })
 }
 
-// process is the inbox's part of a transaction, as one that can be undone by
-// itself: the id first, then the handler, then the response.
+// process does the inbox's part of a transaction, which can be undone by itself: first the id, then
+// the handler, then the response.
 func (p *part) process(ctx context.Context, m holdfast.Message, retention time.Duration, h func(ctx context.Context, m holdfast.Message) ([]byte, error)) (holdfast.Receipt, error) {
 	if retention == 0 {
 		retention = holdfast.DefaultInboxRetention
@@ -49,12 +48,12 @@ func (p *part) process(ctx context.Context, m holdfast.Message, retention time.D
 	return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}, nil
 }
 
-// saved runs the handler after a savepoint, to which it goes back if the
-// handler fails, and adds the response to the message's row.
+// saved runs the handler after a savepoint, and adds the response to the message's row. If the
+// handler fails, it rolls back to the savepoint.
 func (p *part) saved(ctx context.Context, in *incoming, seq int64, h func(ctx context.Context, m holdfast.Message) ([]byte, error), more ...statement) ([]byte, error) {
 	returned := false
 	defer func() {
-		if !returned { // a panic of h, from which the caller may recover, and commit
+		if !returned { // h has panicked; the caller may recover, and commit
 			_ = p.undone(ctx, nil)
 		}
 	}()
@@ -69,7 +68,7 @@ func (p *part) saved(ctx context.Context, in *incoming, seq int64, h func(ctx co
 	return response, nil
 }
 
-// handle runs the handler, which may not end the transaction.
+// handle runs the handler. An error of the handler must not end the transaction.
 func (p *part) handle(ctx context.Context, in *incoming, h func(ctx context.Context, m holdfast.Message) ([]byte, error)) ([]byte, error) {
 	before := p.doomed
 	response, err := h(context.WithValue(ctx, insideKey{p.db}, true), in.m)
@@ -80,9 +79,9 @@ func (p *part) handle(ctx context.Context, in *incoming, h func(ctx context.Cont
 	return response, err
 }
 
-// finish makes the part one with its transaction.
+// finish releases the savepoint, so that the part belongs to its transaction.
 func (p *part) finish(ctx context.Context, seq int64, response []byte, list []statement) error {
-	if response != nil { // else it is as the row has it already
+	if response != nil { // otherwise the row is right already
 		list = append(list, statement{setResponse, []any{seq, response}, nil})
 	}
 	if p.joined {
@@ -97,8 +96,8 @@ func (p *part) finish(ctx context.Context, seq int64, response []byte, list []st
 	return nil
 }
 
-// undone gives the part up and returns err. Where that fails, too, the
-// transaction is over: the caller's rows and the store's are undone together.
+// undone rolls the part back and returns err. If that fails too, the transaction is over: the
+// caller's rows and the store's are undone together.
 func (p *part) undone(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoFor)
 	defer cancel()
@@ -109,9 +108,9 @@ func (p *part) undone(ctx context.Context, err error) error {
 	return err
 }
 
-// respond has the response written before the commit.
+// respond adds the response to what is written before the commit.
 func (p *part) respond(seq int64, response []byte) {
-	if response != nil { // else it is as the row has it already
+	if response != nil { // otherwise the row is right already
 		p.last = append(p.last, statement{setResponse, []any{seq, response}, nil})
 	}
 }

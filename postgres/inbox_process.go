@@ -16,17 +16,17 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// inbound is what a store holds in memory of its inbox.
+// inbound is the inbox's state in memory.
 type inbound struct {
 	arrivals   *group[*arrival]
 	identity   atomic.Pointer[string]
 	forgetting forgetting
 
 	mu   sync.Mutex
-	busy map[inboxKey]chan struct{} // closed when the handler of this process has ended
+	busy map[inboxKey]chan struct{} // closed when the handler in this process has ended
 }
 
-// inboxKey is what makes a message the same to the inbox.
+// inboxKey identifies a message in the inbox.
 type inboxKey struct {
 	source int32
 	id     string
@@ -39,7 +39,7 @@ type incoming struct {
 	id      []byte
 	hash    []byte
 	headers *string
-	turn    uint64 // the history that the source's number is of
+	turn    uint64 // the history in which the source's number is valid
 }
 
 func newIncoming(m holdfast.Message) (in incoming, err error) {
@@ -58,8 +58,8 @@ func newIncoming(m holdfast.Message) (in incoming, err error) {
 	return in, nil
 }
 
-// incoming is newIncoming with the number of the source, which a transaction
-// of its own finds or makes.
+// incoming is newIncoming with the number of the source. A separate transaction finds or makes the
+// number.
 func (db *DB) incoming(ctx context.Context, m holdfast.Message) (in incoming, err error) {
 	turn, _ := db.past.is()
 	if in, err = newIncoming(m); err == nil {
@@ -71,13 +71,13 @@ func (db *DB) incoming(ctx context.Context, m holdfast.Message) (in incoming, er
 
 // verdict is what the inbox knows about an incoming message.
 type verdict struct {
-	seq      int64 // it is new, and this is its row
+	seq      int64 // row of a new message; 0: it is not new
 	known    bool
 	hash     []byte
 	response []byte
 }
 
-// find looks the id up.
+// find looks up the id.
 func (in *incoming) find(v *verdict) statement {
 	return statement{findInbox, []any{in.source, in.id}, func(rows pgx.Rows) error {
 		v.known = true
@@ -85,8 +85,8 @@ func (in *incoming) find(v *verdict) statement {
 	}}
 }
 
-// arrive inserts the id if it is new, and looks it up. One that may have been
-// known and forgotten is looked up only.
+// arrive inserts the id if it is new, and looks it up. An id that may have been known and forgotten
+// is only looked up.
 func (in *incoming) arrive(v *verdict, retention time.Duration) []statement {
 	if in.m.Attempt.Forgotten(retention) {
 		return []statement{in.find(v)}
@@ -97,10 +97,10 @@ func (in *incoming) arrive(v *verdict, retention time.Duration) []statement {
 	return []statement{insert, in.find(v)}
 }
 
-// answer is for a message that is not new.
+// answer returns the result of a message that is not new.
 func (in *incoming) answer(v *verdict, retention time.Duration) (holdfast.Receipt, error) {
 	switch {
-	case v.known && len(v.hash) > 0 && !bytes.Equal(v.hash, in.hash): // without one, only the id was salvaged where it came from
+	case v.known && len(v.hash) > 0 && !bytes.Equal(v.hash, in.hash): // without a hash, only the id was salvaged from the database that it came from
 		return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: %w", in.m.ID, in.m.Source, holdfast.ErrConflict)
 	case v.known:
 		return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: v.response}, nil
@@ -108,14 +108,13 @@ func (in *incoming) answer(v *verdict, retention time.Duration) (holdfast.Receip
 		return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: first tried %s ago, ids are remembered for %s: %w",
 			in.m.ID, in.m.Source, in.m.Attempt.FirstAgo.Round(time.Second), retention, holdfast.ErrTooOld)
 	}
-	return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: neither new nor known: %w", in.m.ID, in.m.Source, holdfast.ErrUnavailable) // forgotten this moment
+	return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: neither new nor known: %w", in.m.ID, in.m.Source, holdfast.ErrUnavailable) // it was forgotten just now
 }
 
-// Process implements holdfast.InboxStore: the id first, then the handler, then
-// the response, one commit. Duplicates that arrive at once, on this node or
-// on another, wait for each other and get the first response. A handler whose
-// transaction the database gives up (a deadlock, a serialization failure) runs
-// again, a few times.
+// Process implements holdfast.InboxStore. The id, the handler's work and the response, in this
+// order, share one commit. Concurrent duplicates, on this node or another, wait for each other and
+// get the first response. If the database aborts the handler's transaction (a deadlock, a
+// serialization failure), the handler runs again, a few times.
 func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
 	if err := db.usable(ctx); err != nil {
 		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
@@ -195,8 +194,8 @@ func (db *DB) processOnce(ctx context.Context, in *incoming, retention time.Dura
 	return receipt, nil
 }
 
-// take waits until no other call of this process works on the message, so that
-// repeats of one whose handler takes its time do not hold a connection each.
+// take waits until no other call of this process works on the message, so that repeats of a message
+// with a slow handler do not hold a connection each.
 func (b *inbound) take(ctx context.Context, k inboxKey) (leave func(), err error) {
 	for {
 		b.mu.Lock()
@@ -236,6 +235,6 @@ func (db *DB) observeReceived(m *holdfast.Message, duplicate bool, took time.Dur
 	}
 }
 
-// Inbox returns an inbox that remembers ids in this database: a new one at each
-// call, without handlers. Keep the one that handlers are registered with.
+// Inbox returns an inbox that remembers ids in this database. Each call returns a new one, without
+// handlers. Keep the one that has your handlers.
 func (db *DB) Inbox() *holdfast.Inbox[*Tx] { return &holdfast.Inbox[*Tx]{Store: db} }

@@ -9,20 +9,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// forgetPage is how many ids one call looks at.
+// forgetPage is how many ids one call reads.
 const forgetPage = 2000
 
-// forgetting is where the sweep of the inbox stands between its calls.
+// forgetting is the progress of the inbox's sweep between its calls.
 type forgetting struct {
 	mu    sync.Mutex
-	after int64 // every row up to here has been looked at in this round
-	from  int64 // rounds begin here: all before it is deleted
-	first int64 // the first row that this round has left standing
+	after int64 // every row up to here was read in this round
+	from  int64 // rounds begin here: all rows before it are deleted
+	first int64 // the first row that this round has kept
 }
 
-// SweepInbox implements holdfast.InboxLog. Of several nodes one sweeps at a
-// time; for the others there is nothing to do. Messages that wait to be
-// fetched are never swept.
+// SweepInbox implements holdfast.InboxLog. Only one node sweeps at a time; for the others there is
+// nothing to do. Kept messages that wait to be fetched are never swept.
 func (db *DB) SweepInbox(ctx context.Context, retention time.Duration) (int, bool, error) {
 	if err := db.usable(ctx); err != nil {
 		return 0, false, fmt.Errorf("sweep inbox: %w", err)
@@ -57,7 +56,7 @@ func (db *DB) SweepInbox(ctx context.Context, retention time.Duration) (int, boo
 	return int(gone), f.looked(read == forgetPage, last, left), nil
 }
 
-// looked notes how far a page came, and says whether there are more.
+// looked records how far a page came, and reports whether there are more rows.
 func (f *forgetting) looked(full bool, last, left int64) bool {
 	if f.first == 0 {
 		f.first = left
@@ -66,8 +65,7 @@ func (f *forgetting) looked(full bool, last, left int64) bool {
 		f.after = last
 		return true
 	}
-	// Deleted rows stay in the index for a while: the next round does not walk
-	// over them again.
+	// Deleted rows stay in the index for a while. The next round starts behind them.
 	if f.first > 0 {
 		f.from = f.first - 1
 	}

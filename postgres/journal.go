@@ -12,13 +12,11 @@ import (
 
 var _ holdfast.Journal = (*DB)(nil)
 
-// Project implements holdfast.Journal. Pages come in the order in which the transactions
-// of their entries began: of two changes that waited for each other the later one may be
-// in an earlier page.
+// Project implements holdfast.Journal. Pages come in the order in which the transactions of their
+// entries began. If one change waited for another, the later one may be in an earlier page.
 //
-// An entry is shown when every transaction that began before its own has
-// ended: one that stays open for long, of anybody's on the server, delays
-// followers.
+// An entry is shown when every transaction that began before its own has ended. A long transaction
+// of any client of the server therefore delays followers.
 func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
 	err := db.usable(ctx)
 	if err == nil {
@@ -69,16 +67,16 @@ func (db *DB) Followers(ctx context.Context) (list []holdfast.FollowerInfo, err 
 	return list, nil
 }
 
-// place is how far a follower has read.
+// place is the position up to which a follower has read.
 type place struct {
 	tx  string
 	seq int64
 }
 
-// journal is what the loop of a follower needs.
+// journal is the store of a follower's loop.
 type journal struct {
 	db   *DB
-	turn uint64 // the history that the last page is of
+	turn uint64 // the history of the last page
 }
 
 // Register implements follow.Store.
@@ -130,9 +128,9 @@ func (j *journal) Write(ctx context.Context, name string, from, to place, list [
 	return moved, err
 }
 
-// renumber makes the journal one of this cluster, if it was dumped from another: whose
-// transactions had higher numbers, and would come after all that is to come. Nobody has
-// written to it here before a store is opened.
+// renumber adapts the journal of a database that was dumped from another cluster. The transactions
+// there had higher numbers, and its entries would come after all new ones. Nobody writes to the
+// journal here before a store is opened.
 func (db *DB) renumber(ctx context.Context) error {
 	elsewhere := func(ctx context.Context, c *pgx.Conn) (is bool, err error) {
 		err = each(ctx, c, isElsewhere, nil, func(rows pgx.Rows) error { return rows.Scan(&is) })
@@ -179,8 +177,8 @@ func (db *DB) Append(ctx context.Context, entries ...holdfast.Entry) error {
 	return nil
 }
 
-// note has an entry that is about no message written before the commit, if
-// anything follows the journal.
+// note adds a journal entry that is not about a message, to be written before the commit if the
+// journal has a follower.
 func (tx *ownTx) note(e *holdfast.Entry) { tx.last = append(tx.last, notesOf(*e)) }
 
 func notesOf(list ...holdfast.Entry) statement {

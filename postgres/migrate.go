@@ -22,13 +22,12 @@ var schema embed.FS
 // Keys of hf_meta.
 const (
 	metaSchema      = "schema"      // number of the last migration
-	metaIncarnation = "incarnation" // made once, by chance
+	metaIncarnation = "incarnation" // random, made once
 	metaCreated     = "created"     // instant
 )
 
-// SchemaStatus tells the number of the last migration that the database has,
-// 0 for a database without our tables, and of the last that this release has.
-// It changes nothing.
+// SchemaStatus returns the number of the last migration that the database has (0 if it has none of
+// our tables), and of the last one that this release has. It changes nothing.
 func SchemaStatus(ctx context.Context, dsn string) (have, want int, err error) {
 	err = alone(ctx, dsn, func(conn *pgx.Conn) error {
 		t, err := findTables(ctx, conn)
@@ -38,10 +37,9 @@ func SchemaStatus(ctx context.Context, dsn string) (have, want int, err error) {
 	return have, len(migrations()), err
 }
 
-// Migrate brings the tables of a database up to this release, and tells which
-// numbers they had before and have now. Where there is nothing to do it
-// changes nothing. What fails leaves what was there, and the next try goes on
-// from it.
+// Migrate brings the tables of a database up to this release, and returns their schema number
+// before and after. It does nothing if they are up to date. A migration that fails changes nothing;
+// the next call continues from there.
 func Migrate(ctx context.Context, dsn string) (from, to int, err error) {
 	err = alone(ctx, dsn, func(conn *pgx.Conn) error {
 		if err := vetServer(ctx, conn, true); err != nil {
@@ -53,7 +51,7 @@ func Migrate(ctx context.Context, dsn string) (from, to int, err error) {
 	return from, to, err
 }
 
-// alone runs fn on a connection of its own.
+// alone runs fn on a separate connection.
 func alone(ctx context.Context, dsn string, fn func(conn *pgx.Conn) error) error {
 	o, err := Options{Node: "migrate"}.withDefaults()
 	if err != nil {
@@ -94,15 +92,15 @@ func migrations() []string {
 	return names
 }
 
-// tables is what there is of ours in a database.
+// tables describes our tables in a database.
 type tables struct {
-	schema  string // where they are, or would be made
-	role    string // who looks
-	version int    // 0: there are none
+	schema  string // the schema that has them, or would have them
+	role    string // role of the connection
+	version int    // 0: there are no tables
 }
 
 const (
-	// whereTables finds hf_meta as any statement would: along the search path.
+	// whereTables finds hf_meta along the search path, as any statement would.
 	whereTables = `SELECT coalesce((SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('hf_meta')), ''),
 		coalesce(current_schema(), ''), current_user::text,
 		ARRAY(SELECT c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -110,7 +108,7 @@ const (
 	readMeta = `SELECT value FROM hf_meta WHERE key = $1`
 )
 
-// findTables looks before anything is changed.
+// findTables reads the state of the tables. It changes nothing.
 func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
 	at, current, others, err := lookForTables(ctx, conn, &t.role)
 	if err != nil {
@@ -119,7 +117,7 @@ func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
 	if at == "" {
 		switch {
 		case len(others) > 0:
-			return t, fmt.Errorf("%w: schema %s has %s but no hf_meta; give Holdfast a database or a schema of its own (search_path in the address)", ErrForeign, current, strings.Join(others, ", "))
+			return t, fmt.Errorf("%w: schema %s has %s but no hf_meta; give Holdfast a separate database or schema (search_path in the address)", ErrForeign, current, strings.Join(others, ", "))
 		case current == "":
 			return t, errNoSchema
 		}
@@ -132,12 +130,12 @@ func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "42501" {
 		return t, fmt.Errorf("%w: %s", ErrRights, grant("SELECT, INSERT, UPDATE, DELETE", "TABLE", pgx.Identifier{at, "hf_meta"}, t.role))
 	} else if ok && e.Code[:2] == "42" || errors.Is(err, pgx.ErrNoRows) {
-		return t, fmt.Errorf("%w: table %s.hf_meta is not one of ours: it does not tell the version of its schema", ErrForeign, at)
+		return t, fmt.Errorf("%w: table %s.hf_meta is not Holdfast's: it does not have the version of its schema", ErrForeign, at)
 	} else if err != nil {
 		return t, fmt.Errorf("read the version of the schema: %w", err)
 	}
 	if t.version, err = strconv.Atoi(text); err != nil || t.version < 1 {
-		return t, fmt.Errorf("%w: in table %s.hf_meta the schema has the number %q", ErrForeign, at, text)
+		return t, fmt.Errorf("%w: table %s.hf_meta has the schema number %q", ErrForeign, at, text)
 	}
 	if newest := len(migrations()); t.version > newest {
 		return t, fmt.Errorf("%w: its schema is number %d, this release knows %d; use the release that wrote it, or a newer one", ErrNewer, t.version, newest)
@@ -145,15 +143,15 @@ func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
 	return t, nil
 }
 
-// A session's snapshot has the tables that another node makes a moment before its
-// cache of names does. Then it looks again, this often and this long apart.
+// The tables that another node creates appear in a session's snapshot a moment before they appear
+// in its cache of names. Then lookForTables looks again: nameLooks times, nameDelay apart.
 const (
 	nameLooks = 500
 	nameDelay = 10 * time.Millisecond
 )
 
-// lookForTables tells the schema where hf_meta is found by its name, the current
-// schema, and which tables this one has that are named as ours.
+// lookForTables returns the schema where hf_meta is found by its name, the current schema, and the
+// tables of the current schema that have names of ours.
 func lookForTables(ctx context.Context, conn *pgx.Conn, role *string) (at, current string, others []string, err error) {
 	for range nameLooks {
 		err := conn.QueryRow(ctx, whereTables, tableNames()).Scan(&at, &current, role, &others)
@@ -169,7 +167,7 @@ func lookForTables(ctx context.Context, conn *pgx.Conn, role *string) (at, curre
 
 var errNoSchema = fmt.Errorf("%w: no schema of the search path exists, or this role may use none; CREATE SCHEMA, GRANT USAGE, CREATE, or name another in the address (search_path)", ErrRights)
 
-// tableNames reads what the migrations make off their texts.
+// tableNames reads the names of tables and sequences from the texts of the migrations.
 func tableNames() (list []string) {
 	for _, name := range migrations() {
 		text, err := schema.ReadFile(path.Join("schema", name))
@@ -210,16 +208,16 @@ func migrateOn(ctx context.Context, conn *pgx.Conn) (from, to int, err error) {
 }
 
 const (
-	// lockMigration is waited for longer than other locks: of nodes that start
-	// together one does the work. It is of the schema, not of the database.
+	// lockMigration is waited for longer than other locks: if several nodes start together, one of
+	// them migrates. It locks the schema, not the database.
 	lockMigration = `SELECT pg_advisory_xact_lock(hashtextextended('holdfast migrate ' || $1, 0))`
 	writeMeta     = `INSERT INTO hf_meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	writeMetaOnce = `INSERT INTO hf_meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING`
 	writeCreated  = `INSERT INTO hf_meta (key, value) VALUES ($1, hf_now()::text) ON CONFLICT (key) DO NOTHING`
 )
 
-// migrateStep makes one migration and notes its number in one transaction: a
-// step that was cut short has not happened.
+// migrateStep makes one migration and records its number in one transaction, so that an interrupted
+// step leaves no trace.
 func migrateStep(ctx context.Context, conn *pgx.Conn, at, text string, number int) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true), set_config('search_path', quote_ident($1), true)`, at); err != nil {

@@ -17,22 +17,23 @@ import (
 
 // Keys of hf_meta that a move writes.
 const (
-	metaMoved = "moved" // of a source: where to
-	metaCopy  = "copy"  // of a target: how far
+	metaMoved = "moved" // in a source: the new place
+	metaCopy  = "copy"  // in a target: the progress
 )
 
-// Source is a database that no node uses, to be moved elsewhere. No node can
-// start while it is open, and nothing in it is changed but by Mark.
+// Source is a database that is to be moved elsewhere. No node uses it, and none can start while it
+// is open. Only Mark changes anything in it.
 type Source struct{ contents }
 
 var _ move.Source = (*Source)(nil)
 
-// OpenSource opens a database for a move. move.ErrInUse says which nodes use it.
+// OpenSource opens a database for a move. An error that wraps move.ErrInUse names the nodes that
+// use it.
 func OpenSource(ctx context.Context, dsn string) (*Source, error) {
 	s := &Source{}
 	if err := s.open(ctx, dsn, func(t tables) error {
 		if t.version == 0 {
-			return fmt.Errorf("it has no tables of ours: %w", holdfast.ErrNotFound)
+			return fmt.Errorf("it does not have Holdfast's tables: %w", holdfast.ErrNotFound)
 		}
 		return nil
 	}); err != nil {
@@ -41,9 +42,8 @@ func OpenSource(ctx context.Context, dsn string) (*Source, error) {
 	return s, nil
 }
 
-// checkMoved refuses a database from which everything was moved, and one into
-// which not everything is copied yet. It comes after the node's name is taken,
-// for which it waits until a copy has ended.
+// checkMoved refuses a database whose content was moved away, and one whose copy is not complete.
+// It comes after taking the node's name, which waits until a copy has ended.
 func (tx *ownTx) checkMoved() error {
 	var moved, copied string
 	if err := tx.query(exportMarks, []any{metaMoved, metaCopy}, func(found pgx.Rows) error { return found.Scan(&moved, &copied) }); err != nil {
@@ -52,13 +52,13 @@ func (tx *ownTx) checkMoved() error {
 	return move.Refusal(moved, copied)
 }
 
-// contents is everything of a database, read in pages.
+// contents is the whole content of a database, read in pages.
 type contents struct {
 	conn  *pgx.Conn
 	guard *pgx.Conn // its transaction keeps nodes from starting
 }
 
-// open connects, looks at the tables, and keeps nodes out.
+// open connects, checks the tables, and keeps nodes out.
 func (c *contents) open(ctx context.Context, dsn string, look func(t tables) error) error {
 	if err := c.openWith(ctx, dsn, look); err != nil {
 		return errors.Join(explain(err), c.Close())
@@ -97,8 +97,8 @@ func (c *contents) openWith(ctx context.Context, dsn string, look func(t tables)
 	return c.lock(ctx)
 }
 
-// moveConn reads pages by their numbers, whatever the statistics say, and may
-// take its time.
+// moveConn connects for a move. Its planner settings make it read pages by their numbers, whatever
+// the statistics say. It has no statement timeout.
 func moveConn(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	o, err := Options{Node: "copy"}.withDefaults()
 	if err != nil {
@@ -116,8 +116,7 @@ func moveConn(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, c.ConnConfig)
 }
 
-// lock keeps nodes from entering until the guard's transaction ends, if none
-// is in.
+// lock keeps nodes from entering until the guard's transaction ends. It fails if a node is running.
 func (c *contents) lock(ctx context.Context) error {
 	if _, err := c.guard.Exec(ctx, "BEGIN"); err != nil {
 		return err
@@ -141,12 +140,12 @@ func (c *contents) lock(ctx context.Context) error {
 		return err
 	}
 	if len(live) > 0 {
-		return fmt.Errorf("%w: %s; stop what runs, and wait a lease for what was killed", move.ErrInUse, strings.Join(live, ", "))
+		return fmt.Errorf("%w: %s; stop the running nodes; after a node was killed, wait for its lease to end", move.ErrInUse, strings.Join(live, ", "))
 	}
 	return nil
 }
 
-// guarded fails when nodes are kept out no longer.
+// guarded fails if nodes are no longer kept out.
 func (c *contents) guarded(ctx context.Context) error {
 	if _, err := c.guard.Exec(ctx, "SELECT"); err != nil {
 		return fmt.Errorf("keep nodes out: %w", err)
@@ -154,11 +153,11 @@ func (c *contents) guarded(ctx context.Context) error {
 	return nil
 }
 
-// Close lets nodes in again.
+// Close allows nodes to start again.
 func (c *contents) Close() error {
 	for _, conn := range []*pgx.Conn{c.conn, c.guard} {
 		if conn != nil {
-			_ = conn.Close(context.Background()) // what was begun is rolled back
+			_ = conn.Close(context.Background()) // an open transaction is rolled back
 		}
 	}
 	return nil
@@ -170,7 +169,8 @@ func (c *contents) Mark(ctx context.Context, m move.Moved) error {
 	if err != nil {
 		return err
 	}
-	// In the transaction that keeps nodes out: from its end on the mark does.
+	// The mark is written in the transaction that keeps nodes out. Once that ends, the mark keeps
+	// them out.
 	for _, s := range []statement{{readTables, nil, nil}, {writeMeta, []any{metaMoved, text}, nil}, {leaveNobody, nil, nil}, {"COMMIT", nil, nil}} {
 		if _, err := c.guard.Exec(ctx, s.sql, s.args...); err != nil {
 			return explain(err)
@@ -198,7 +198,8 @@ func (c *contents) meta(ctx context.Context, key string) (text string, err error
 	return text, explain(err)
 }
 
-// Origin implements move.Exporter. Each start of a node takes a number.
+// Origin implements move.Exporter. Its use count changes with each start of a node, since each
+// takes a number.
 func (c *contents) Origin(ctx context.Context) (o move.Origin, err error) {
 	var use string
 	if err := c.conn.QueryRow(ctx, exportUse).Scan(&use); err != nil {

@@ -21,7 +21,7 @@ type exporting struct {
 	conn *pgx.Conn
 }
 
-// far is the distance of an instant, of which NULL is none.
+// far returns the distance of an instant, or rows.None for NULL.
 func (x *exporting) far(at *int64) rows.Instant {
 	if at == nil {
 		return rows.None
@@ -43,7 +43,7 @@ func (x *exporting) each(query string, args []any, one func(found pgx.Rows) erro
 	return found.Err()
 }
 
-// page reads rows with numbers until there are enough of them.
+// page reads one page of numbered rows, bounded by w's limits.
 func (x *exporting) page(w rows.Range, query string, one func(found pgx.Rows) (rows.Row, error)) (list []rows.Row, err error) {
 	after, err := w.Behind()
 	if err != nil {
@@ -57,7 +57,7 @@ func (x *exporting) page(w rows.Range, query string, one func(found pgx.Rows) (r
 	})
 }
 
-// plain reads rows of a table that is as it is described.
+// plain reads rows of a table that needs nothing beyond its description.
 func (x *exporting) plain(w rows.Range) (list []rows.Row, err error) {
 	sql, args, err := rangeOf(w)
 	if err != nil {
@@ -106,7 +106,7 @@ func (x *exporting) message(found pgx.Rows) (rows.Row, error) {
 	case source == nil || destination == nil:
 		return m, fmt.Errorf("%w: the names of %s (seq %d) are lost", move.ErrContent, m.ID, m.Seq)
 	case queued == (state != nil):
-		return m, fmt.Errorf("%w: %s (seq %d) stands nowhere, or twice", move.ErrContent, m.ID, m.Seq)
+		return m, fmt.Errorf("%w: %s (seq %d) has no state, or two", move.ErrContent, m.ID, m.Seq)
 	}
 	m.Source, m.Destination, m.Kind, m.Endpoint = *source, *destination, *kind, *endpoint
 	m.Created, m.Expires, m.FirstTry, m.Settled = rows.Instant(created-x.base), rows.Distance(expires, x.base, never), x.far(first), x.far(settled)
@@ -120,7 +120,7 @@ func (x *exporting) message(found pgx.Rows) (rows.Row, error) {
 	if state != nil {
 		return m, nil
 	}
-	if owned { // of a node that died with it in hand
+	if owned { // a node died while it had the message in hand
 		m.Tries++
 		if m.FirstTry == rows.None {
 			m.FirstTry = 0

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// Target is a database into which everything of another store is copied. No
-// node can start while it is open.
+// Target is a database into which the whole content of another store is copied. No node can start
+// while it is open.
 type Target struct {
 	contents
 
@@ -22,9 +22,9 @@ type Target struct {
 
 var _ move.Importer = (*Target)(nil)
 
-// OpenTarget opens a database for a move, and makes the tables if there are
-// none. move.ErrInUse says which nodes use it, move.ErrSame that it is the
-// store of that Origin.
+// OpenTarget opens a database for a move, and creates the tables if they do not exist. An error
+// that wraps move.ErrInUse names the nodes that use it. move.ErrSame means that it is the source
+// itself.
 func OpenTarget(ctx context.Context, dsn string, source move.Origin) (*Target, error) {
 	t := &Target{}
 	t.forget()
@@ -42,10 +42,10 @@ func OpenTarget(ctx context.Context, dsn string, source move.Origin) (*Target, e
 	return t, nil
 }
 
-// forget drops numbers of names that a transaction may have taken along.
+// forget drops the numbers of names, which a rolled back transaction may have undone.
 func (t *Target) forget() { t.routes, t.sources = map[routeKey]route{}, map[string]int32{} }
 
-// note writes the progress in one transaction with work.
+// note writes the progress, in one transaction with work.
 func (t *Target) note(ctx context.Context, p move.Progress, work func(tx pgx.Tx) error) error {
 	text, err := move.Text(p)
 	if err != nil {
@@ -97,7 +97,7 @@ func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) er
 	})
 }
 
-// Counts implements move.Importer, from the sums of the counters' changes.
+// Counts implements move.Importer. It reads the sums of the counters' changes.
 func (t *Target) Counts(ctx context.Context) (c holdfast.Counts, err error) {
 	c.Lanes = map[string]holdfast.LaneCounts{}
 	x := exporting{ctx: ctx, conn: t.conn}
@@ -133,7 +133,7 @@ func (t *Target) Place(ctx context.Context) error {
 			return explain(err)
 		}
 	}
-	_, err := t.conn.Exec(ctx, analyze) // what is not this role's is passed over
+	_, err := t.conn.Exec(ctx, analyze) // the server skips tables that do not belong to this role
 	return explain(err)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// importing is one page on its way into the tables.
+// importing writes one page into the tables.
 type importing struct {
 	t    *Target
 	tx   pgx.Tx
@@ -22,10 +22,10 @@ type importing struct {
 	sums sums
 }
 
-// at is an instant, or never.
+// at returns an instant, or never.
 func (im *importing) at(distance rows.Instant) int64 { return distance.From(im.base, never) }
 
-// orNull is an instant, or NULL.
+// orNull returns an instant, or NULL.
 func (im *importing) orNull(distance rows.Instant) *int64 {
 	if distance == rows.None {
 		return nil
@@ -40,7 +40,8 @@ func (im *importing) intern(sql string, args ...any) (id int32, err error) {
 	return id, err
 }
 
-// page writes rows of one table. What stands in one table is written as it is described.
+// page writes rows of one table. A row that goes into one table unchanged is written by its
+// description.
 func (im *importing) page(page []rows.Row) error {
 	if len(page) == 0 {
 		return nil
@@ -72,11 +73,11 @@ func (im *importing) page(page []rows.Row) error {
 	}
 }
 
-// as are the rows of a page that has no others.
+// as converts a page whose rows all have the type T.
 func as[T rows.Row](page []rows.Row) []T {
 	list := make([]T, len(page))
 	for i, r := range page {
-		list[i] = r.(T) //nolint:forcetypeassert // said above
+		list[i] = r.(T) //nolint:forcetypeassert // the caller has checked the type
 	}
 	return list
 }
@@ -141,7 +142,7 @@ func (im *importing) source(name string) (id int32, err error) {
 	return id, nil
 }
 
-// messages writes what was accepted, and where each stands.
+// messages writes the accepted messages and their states.
 func (im *importing) messages(page []*rows.Message) error {
 	var messages, queue, final [][]any
 	for _, m := range page {
@@ -190,18 +191,18 @@ func (im *importing) messages(page []*rows.Message) error {
 	return im.copy("hf_final", final, "seq", "lane", "state", "settled", "expires", "failures", "tries", "cycle", "first_try", "force", "reason", "okey")
 }
 
-// keepable refuses texts that PostgreSQL cannot keep and that may not be changed.
+// keepable refuses a text that PostgreSQL cannot store, if the text must not be changed.
 func keepable(r rows.Row) error {
 	t := rows.Of(r)
 	for i, f := range t.Fields(r) {
 		if s, ok := f.(*string); ok && t.Columns[i].Exact && cleanText(*s) != *s {
-			return fmt.Errorf("%w: PostgreSQL keeps no text with NUL bytes or that is no UTF-8, as %q is", move.ErrContent, *s)
+			return fmt.Errorf("%w: PostgreSQL cannot store a text with NUL bytes or invalid UTF-8, such as %q", move.ErrContent, *s)
 		}
 	}
 	return nil
 }
 
-// settled is when it became final; what does not know that became so before.
+// settled returns when the message became final. If that is not known, it is the time of creation.
 func (im *importing) settled(m *rows.Message) int64 {
 	if m.Settled == rows.None {
 		return im.at(m.Created)
@@ -283,7 +284,7 @@ func (im *importing) inbox(page []*rows.Incoming) error {
 	return im.copy("hf_inbox_body", bodies, "seq", "kind", "payload", "headers", "corr")
 }
 
-// count writes the page's change of the counters, which no node knows yet.
+// count writes the page's changes of the counters. No node counts them in memory.
 func (im *importing) count() error {
 	tx := &ownTx{counts: im.sums.lanes, inbox: im.sums.inbox, kept: im.sums.kept}
 	c := tx.changes()

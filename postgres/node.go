@@ -16,45 +16,45 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// self is this node's lease. The database says when it ends; the node trusts
-// it for a shorter time, counted from before it asked, so that it knows of the
-// end before others do, whatever its own clock says.
+// self is this node's lease. The database decides when it ends. The node trusts it for a shorter
+// time, counted from before its request, so that it knows of the end before other nodes do,
+// whatever its own clock says.
 type self struct {
 	db *DB
 
-	pulse    chan struct{} // of one: full during a beat; tests stop it
+	pulse    chan struct{} // capacity 1: full during a heartbeat; tests block heartbeats with it
 	mu       sync.Mutex
 	number   int64
-	trust    time.Time // monotonic
-	lanes    []int32   // that this node delivers for
+	trust    time.Time // the lease is trusted until then; monotonic
+	lanes    []int32   // lanes that this node delivers for
 	serving  map[int32]bool
-	since    map[int32]time.Time // when others have certainly heard of it
-	others   map[int32][]int64   // owners alive that deliver for a lane, this node among them
-	peers    int                 // other nodes alive, at the last beat
-	heard    map[int64]lastBeat  // of the others
-	beats    chan struct{}       // asks for one now
+	since    map[int32]time.Time // when all others have certainly heard of it
+	others   map[int32][]int64   // live owners that deliver for a lane, including this node
+	peers    int                 // other live nodes, at the last heartbeat
+	heard    map[int64]lastBeat  // the last heartbeats of the others
+	beats    chan struct{}       // requests a heartbeat now
 	left     bool
 	reported bool
 }
 
-// lastBeat is when an owner was last heard of, on the database's clock, and
-// since when this node knows it.
+// lastBeat is the last heartbeat of an owner, on the database's clock, and when this node learned
+// of it.
 type lastBeat struct {
 	beat  int64
 	since time.Time
 }
 
-// Of the lease so much is trusted, and so often it is renewed. Two beats may
-// be lost before others take over.
+// trustShare is the part of the lease that is trusted; beatShare is the part after which it is
+// renewed. Two heartbeats may be lost before others take over.
 const (
 	trustShare = 0.8
 	beatShare  = 0.2
 )
 
-// ErrNodeTaken says that another live node has this node's name.
+// ErrNodeTaken means that another live node has this node's name.
 var ErrNodeTaken = errors.New("another node of this name is running")
 
-var errLeaseOver = fmt.Errorf("the database has not heard of this node in time, others take over its claims: %w", holdfast.ErrUnavailable)
+var errLeaseOver = fmt.Errorf("this node did not renew its lease in time: other nodes take over its claims: %w", holdfast.ErrUnavailable)
 
 func newSelf(db *DB) *self {
 	return &self{db: db, serving: map[int32]bool{}, since: map[int32]time.Time{}, others: map[int32][]int64{}, beats: make(chan struct{}, 1), pulse: make(chan struct{}, 1)}
@@ -66,7 +66,7 @@ func (s *self) owner() int64 {
 	return s.number
 }
 
-// trusted returns the owner number while the lease certainly holds.
+// trusted returns the owner number, if the lease certainly holds.
 func (s *self) trusted() (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +81,8 @@ func (s *self) isTrusted() bool {
 	return err == nil
 }
 
-// distrust ends the lease, which is of a history that is over, as are the
-// numbers of lanes.
+// distrust ends the lease and drops the numbers of lanes, since both belong to a history that is
+// over.
 func (s *self) distrust() {
 	s.mu.Lock()
 	s.trust, s.lanes = time.Time{}, nil
@@ -99,7 +99,7 @@ func (s *self) hasLeft() bool {
 	return s.left
 }
 
-// about tells people which process it is.
+// about describes this process for people.
 func about() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -108,9 +108,9 @@ func about() string {
 	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
 }
 
-// enter takes the node's name. One that did not end cleanly has its lease for
-// a while: it is waited for, unless somebody renews it. A stop meanwhile finds it with the
-// name, to be given back, or without: it cuts no answer off.
+// enter takes the node's name. If a node of that name did not end cleanly, enter waits for its
+// lease to end, and fails if somebody renews that lease. A stop meanwhile interrupts no request, so
+// that the store knows whether it has the name and must give it back.
 func (db *DB) enter(ctx context.Context) error {
 	var seen int64
 	for {
@@ -133,7 +133,7 @@ func (db *DB) enter(ctx context.Context) error {
 			return fmt.Errorf("%w: %q is %s; give each node a name of its own", ErrNodeTaken, db.opts.Node, who)
 		}
 		if seen == 0 {
-			db.log.WarnContext(ctx, "a node of this name was here and did not say goodbye: waiting for its lease to end",
+			db.log.WarnContext(ctx, "a node of this name has not ended cleanly: waiting for its lease to end",
 				slog.String("node", db.opts.Node), slog.String("was", who), slog.Duration("lease_left", duration(left)))
 		}
 		seen = beat
@@ -146,16 +146,16 @@ func (db *DB) enter(ctx context.Context) error {
 	}
 }
 
-// lease is what a node gets when it takes its name.
+// lease is the result of taking the node's name.
 type lease struct {
 	asked         time.Time
-	owner, former int64  // of this start, and of the one before; 0: the name is taken, and there was none
-	turn          uint64 // the history that it is of
+	owner, former int64  // owner number of this start (0: the name is taken), and of the start before (0: none)
+	turn          uint64 // the history that the lease belongs to
 }
 
-// takeName takes the node's name under a new number, greater than all that this
-// process had, also where a history gives numbers again. A node that lost its
-// lease says which number it had.
+// takeName takes the node's name under a new number. The number is greater than all former ones of
+// this process, even if a history gives numbers again. mine is the number of a node that has lost
+// its lease.
 func (db *DB) takeName(ctx context.Context, mine int64) (l lease, err error) {
 	l.asked = time.Now()
 	err = db.own(ctx, func(tx *ownTx) error {
@@ -208,7 +208,7 @@ func (s *self) askBeat() {
 
 func (s *self) trustFor() time.Duration { return time.Duration(trustShare * float64(s.db.opts.Lease)) }
 
-// bury gives back what an owner that is gone had in hand, and takes over its counters.
+// bury gives back the claims of an owner that is gone, and takes over its counters.
 func (tx *ownTx) bury(owner int64) error {
 	if err := tx.exec(readTables); err != nil {
 		return err
@@ -233,13 +233,13 @@ func (tx *ownTx) bury(owner int64) error {
 	tx.after = append(tx.after, func() {
 		tx.db.claim.rewindAll()
 		if total > 0 {
-			tx.db.log.Warn("claims of a node that is gone are given back", slog.Int64("owner", owner), slog.Int64("count", total))
+			tx.db.log.Warn("gave back the claims of a node that is gone", slog.Int64("owner", owner), slog.Int64("count", total))
 		}
 	})
 	return nil
 }
 
-// drop forgets what was in hand under another owner number.
+// drop forgets the claims under another owner number.
 func (c *claims) drop(owner int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,8 +248,8 @@ func (c *claims) drop(owner int64) {
 	c.number = owner << 32
 }
 
-// forget forgets also where lanes are read from: their numbers are of a history
-// that is over. A claim that is under way holds nothing any more.
+// forget drops the claims, and also the places where lanes are read: the lanes' numbers belong to a
+// history that is over. A concurrent claim keeps nothing.
 func (c *claims) forget() {
 	c.drop(0)
 	c.mu.Lock()
@@ -266,7 +266,7 @@ func (c *claims) rewindAll() {
 	c.suspects = true
 }
 
-// leave gives back what is in hand and says goodbye.
+// leave gives back the claims and ends the lease.
 func (db *DB) leave() error {
 	s := db.self
 	s.mu.Lock()
@@ -278,8 +278,8 @@ func (db *DB) leave() error {
 	}
 	ctx, cancel := context.WithTimeout(db.life, min(db.opts.Timeout, 5*time.Second))
 	defer cancel()
-	if err := db.tickClock(ctx); err != nil { // what was seen since the last beat
-		db.log.WarnContext(ctx, "the clock is not noted", slog.Any("error", err))
+	if err := db.tickClock(ctx); err != nil { // the time that has passed since the last heartbeat
+		db.log.WarnContext(ctx, "the time could not be recorded", slog.Any("error", err))
 	}
 	err := db.own(ctx, func(tx *ownTx) error {
 		if err := tx.exec(lockNode, owner); err != nil {
@@ -300,13 +300,13 @@ func (db *DB) leave() error {
 		db.wakes.flush(ctx, db)
 	}
 	if err != nil {
-		return fmt.Errorf("leave: %w; others take over when the lease ends", err)
+		return fmt.Errorf("leave: %w; other nodes take over when the lease ends", err)
 	}
 	return nil
 }
 
-// giveBackHeld gives back what is in hand: by its numbers, unless there may be
-// claims that memory does not know.
+// giveBackHeld gives back the claims by their numbers. If there may be claims that are not in
+// memory, it gives back all that have this owner.
 func (tx *ownTx) giveBackHeld(owner int64) error {
 	if tx.db.claim.unsure() {
 		if err := tx.exec(readTables); err != nil {
@@ -338,7 +338,7 @@ func (c *claims) all() (seqs, tokens []int64) {
 	return seqs, tokens
 }
 
-// pause waits, or returns ctx's error.
+// pause waits for d, or until ctx ends, and then returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

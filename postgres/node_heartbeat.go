@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-mq/holdfast/move"
 )
 
-// serve notes for which lanes this node delivers. Others are told before it
-// takes its share.
+// serve records the lanes that this node delivers for. It tells other nodes before this one takes
+// its share.
 func (s *self) serve(ctx context.Context, lanes []int32) error {
 	s.mu.Lock()
 	added := false
@@ -35,7 +35,7 @@ func (db *DB) beatEvery() time.Duration {
 	return max(time.Duration(beatShare*float64(db.opts.Lease)), 100*time.Millisecond)
 }
 
-// beatOn renews the lease, buries the dead and reads the others' counters.
+// beatOn renews the lease, buries dead nodes, and reads the counters of other nodes.
 func (db *DB) beatOn(ctx context.Context) {
 	beat := time.NewTicker(db.beatEvery())
 	defer beat.Stop()
@@ -66,7 +66,7 @@ func (db *DB) beatOn(ctx context.Context) {
 	}
 }
 
-// complain says once per trouble that the database is not to be had.
+// complain logs, once per outage, that the database is not available.
 func (db *DB) complain(ctx context.Context, err error) {
 	s := db.self
 	s.mu.Lock()
@@ -74,13 +74,13 @@ func (db *DB) complain(ctx context.Context, err error) {
 	s.reported = true
 	s.mu.Unlock()
 	if first {
-		db.log.ErrorContext(ctx, "database not to be had", slog.Any("error", err))
+		db.log.ErrorContext(ctx, "the database is not available", slog.Any("error", err))
 	}
 }
 
-// awake asks for a new lease when this one is over: this process may have been
-// paused for so long that the store was moved meanwhile. The database being
-// away is no reason to refuse a call, which finds out by itself.
+// awake requests a new lease if the last one is over: this process may have been suspended for so
+// long that the store was moved meanwhile. An unavailable database is no reason to refuse the call;
+// the call finds that out by itself.
 func (db *DB) awake(ctx context.Context) error {
 	s := db.self
 	if s.isTrusted() || s.owner() == 0 {
@@ -89,7 +89,7 @@ func (db *DB) awake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	select {
-	case s.pulse <- struct{}{}: // after a beat that is under way, which may find out
+	case s.pulse <- struct{}{}: // after a running heartbeat, which may find out
 	case <-ctx.Done():
 		return nil
 	}
@@ -103,7 +103,7 @@ func (db *DB) awake(ctx context.Context) error {
 	return nil
 }
 
-// halt stops the store for good, and says why.
+// halt stops the store for good, and logs why.
 func (db *DB) halt(err error) {
 	if db.failure.CompareAndSwap(nil, &err) {
 		db.log.Error("the store has stopped itself", slog.Any("error", err))
@@ -117,9 +117,8 @@ func (db *DB) beat(ctx context.Context) error {
 	return db.renew(ctx)
 }
 
-// renew renews the lease, and learns who else is alive. A lease that others
-// have taken over is lost: what is in hand is theirs, and this node begins
-// anew under another number.
+// renew renews the lease, and learns which other nodes are alive. If others have taken over the
+// lease, the claims are theirs, and this node starts again under another number.
 func (db *DB) renew(ctx context.Context) error {
 	ctx = entering(ctx)
 	s := db.self
@@ -140,10 +139,10 @@ func (db *DB) renew(ctx context.Context) error {
 	return db.prolong(ctx, turn)
 }
 
-// prolong renews the lease in the history that the node is in.
+// prolong renews the lease in the node's present history.
 func (db *DB) prolong(ctx context.Context, turn uint64) error {
 	s := db.self
-	lasting, release := db.past.within(ctx) // not once more in another: what it says is of this one
+	lasting, release := db.past.within(ctx) // no retry in another history: the arguments belong to this one
 	defer release()
 	s.mu.Lock()
 	owner, lanes := s.number, slices.Clone(s.lanes)
@@ -197,29 +196,29 @@ func (db *DB) prolong(ctx context.Context, turn uint64) error {
 	s.listened(beats)
 	if s.reported {
 		s.reported = false
-		db.log.InfoContext(ctx, "database is there again")
+		db.log.InfoContext(ctx, "the database is available again")
 	}
 	s.trust, s.others, s.peers = asked.Add(s.trustFor()), others, peers
 	s.announced(lanes, asked)
 	return nil
 }
 
-// announced notes from when on this node has its part of the lanes that a beat told
-// the others of. One that it has left meanwhile it has none of.
+// announced records from when on this node has its share of the lanes that a heartbeat has
+// announced. It skips lanes that the node has left meanwhile.
 func (s *self) announced(lanes []int32, asked time.Time) {
 	for _, l := range lanes {
 		if _, known := s.since[l]; known || !s.serving[l] {
 			continue
 		}
 		wait := time.Duration(0)
-		if len(s.others[l]) > 1 { // they hear of this node at their next beat
+		if len(s.others[l]) > 1 { // they hear of this node at their next heartbeat
 			wait = time.Duration(1.5 * beatShare * float64(s.db.opts.Lease))
 		}
 		s.since[l] = asked.Add(wait)
 	}
 }
 
-// listened notes which of the others have been heard of since.
+// listened records which other nodes have renewed their leases.
 func (s *self) listened(beats map[int64]int64) {
 	heard := make(map[int64]lastBeat, len(beats))
 	for who, beat := range beats {
@@ -232,8 +231,8 @@ func (s *self) listened(beats map[int64]int64) {
 	s.heard = heard
 }
 
-// unheard are owners that this node itself has not heard of for half a lease,
-// so that a step of the database's clock alone ends nobody's lease.
+// unheard returns the owners whose heartbeat this node has not seen for half a lease, by its own
+// clock. So a step of the database's clock alone ends nobody's lease.
 func (s *self) unheard() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,17 +259,17 @@ func (db *DB) reenter(ctx context.Context, lost int64) error {
 		return fmt.Errorf("enter again: %w", err)
 	}
 	if l.owner == 0 {
-		return fmt.Errorf("%w: %q; this one delivers nothing until the other has ended", ErrNodeTaken, db.opts.Node)
+		return fmt.Errorf("%w: %q; this node delivers nothing until the other has ended", ErrNodeTaken, db.opts.Node)
 	}
-	db.log.WarnContext(ctx, "the lease was lost: others have taken over what was in hand", slog.Int64("owner", lost))
+	db.log.WarnContext(ctx, "the lease was lost: other nodes have taken over its claims", slog.Int64("owner", lost))
 	return db.entered(ctx, l)
 }
 
-// reap ends the leases of nodes that are gone. Each is buried by one node.
+// reap ends the leases of nodes that are gone. One node buries each of them.
 func (db *DB) reap(ctx context.Context) error {
 	suspected := db.self.unheard()
 	if !db.self.isTrusted() || len(suspected) == 0 {
-		return nil // it may be this node that was away
+		return nil // this node may be the one that was away
 	}
 	return db.own(ctx, func(tx *ownTx) error {
 		var gone []int64
@@ -282,7 +281,7 @@ func (db *DB) reap(ctx context.Context) error {
 			}
 			gone = append(gone, owner)
 			tx.after = append(tx.after, func() {
-				db.log.WarnContext(ctx, "a node was silent for too long: others take over", slog.String("node", name), slog.String("was", who))
+				db.log.WarnContext(ctx, "a node was silent for too long: other nodes take over", slog.String("node", name), slog.String("was", who))
 			})
 			return nil
 		}); err != nil {

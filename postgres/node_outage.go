@@ -12,21 +12,21 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// outage decides who tries again. While the database is away for a short time,
-// as for a restart, calls wait for it; after that they fail at once, until it
-// has answered again, so that nobody's calls pile up.
+// outage decides whether a call is repeated. During a short absence of the database, such as a
+// restart, calls wait for it. After that they fail at once until it has answered again, so that
+// calls do not pile up.
 type outage struct {
 	patience time.Duration
 
 	mu    sync.Mutex
-	since time.Time // zero: none
+	since time.Time // start of the outage; zero: none
 }
 
-// deadlocks is how often a transaction is tried that the server undoes.
+// deadlocks bounds how often a transaction that the server aborts is tried.
 const deadlocks = 4
 
-// again says whether a call that has ended with err is to be done once more,
-// after a pause that it makes itself.
+// again reports whether a call that ended with err should be repeated. It includes the pause
+// before.
 func (o *outage) again(ctx context.Context, try int, err error) bool {
 	switch {
 	case err == nil:
@@ -46,7 +46,8 @@ func (o *outage) again(ctx context.Context, try int, err error) bool {
 	return backOff(bounded, try-1) == nil
 }
 
-// left is for how long this outage is waited for.
+// left returns for how much longer calls wait during this outage. It starts the outage if there is
+// none.
 func (o *outage) left() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -62,8 +63,8 @@ func (o *outage) over() {
 	o.since = time.Time{}
 }
 
-// isAway says whether the server is not there, or not there for writing, so
-// that what was asked of it can be asked again.
+// isAway reports whether the server is unreachable, or refuses writes, so that the request can be
+// repeated.
 func isAway(err error) bool {
 	if errors.Is(err, ErrUnknown) || errors.Is(err, context.Canceled) {
 		return false
@@ -79,8 +80,7 @@ func isAway(err error) bool {
 	return connecting || errors.Is(err, errUndone) || errors.Is(err, errAnother) || errors.Is(err, ErrReadOnly) || !errors.Is(err, holdfast.ErrUnavailable) && lost(err)
 }
 
-// backOff waits before another try, longer each time, and not as long as
-// others do.
+// backOff waits before another attempt: longer each time, with jitter.
 func backOff(ctx context.Context, try int) error {
 	d := 10 * time.Millisecond << min(max(try, 0), 6)
 	return pause(ctx, d/2+rand.N(d)) //nolint:gosec // no secret

@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Share implements holdfast.Shared: of the requests that a destination bears,
-// this node's part. The nodes that deliver for it get equal parts; what is
-// left over, and a limit smaller than their number, goes to the first ones,
-// beginning with another one for each destination.
+// Share implements holdfast.Shared: it returns this node's part of the requests that a destination
+// bears. The nodes that deliver for it get equal parts. The remainder, or a limit smaller than the
+// number of nodes, goes to the first nodes, in an order that starts with another node for each
+// destination.
 func (db *DB) Share(destination string, limit int) int {
 	s := db.self
 	lane := db.names.number(destination)
@@ -19,7 +19,7 @@ func (db *DB) Share(destination string, limit int) int {
 	defer s.mu.Unlock()
 	from, known := s.since[lane]
 	if !known {
-		return limit // Claim gives nothing before it is
+		return limit // until then Claim returns nothing
 	}
 	owners := s.others[lane]
 	at := slices.Index(owners, s.number)
@@ -40,7 +40,7 @@ func (db *DB) Share(destination string, limit int) int {
 	return share
 }
 
-// ready says how long until this node may take its share of a lane.
+// ready returns how long it takes until this node may take its share of a lane.
 func (s *self) ready(lane int32) (wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *self) ready(lane int32) (wait time.Duration) {
 // Alone implements holdfast.Shared.
 func (db *DB) Alone() bool { return db.self.alone() }
 
-// Holds implements holdfast.Shared: whether a claim is still this node's.
+// Holds implements holdfast.Shared. It reports whether a claim still belongs to this node.
 func (db *DB) Holds(c holdfast.Claim) bool {
 	if !db.self.isTrusted() {
 		return false

@@ -11,32 +11,31 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// roomTried is how much is written, and taken back, to find out whether there is
-// room again: too much for what is free in pages that stand already.
+// roomTried is how much is written, and rolled back, to find out whether there is room again. It
+// must not fit into the free space of existing pages.
 const roomTried = 64 << 10
 
-// diskFull is the server's code (SQLSTATE) of a disk without room.
+// diskFull is the server's code (SQLSTATE) for a full disk.
 const diskFull = "53100"
 
-// errRoom takes a trial write back.
+// errRoom rolls a trial write back.
 var errRoom = errors.New("there is room")
 
-// Full says that the server's disk has no room for what is new: a write has
-// found that out, and none has found room since. Options.Lease bounds how long
-// that takes.
+// Full reports that the server's disk is full: a write has failed for lack of room, and no later
+// one has found room. It notices new room within Options.Lease.
 func (db *DB) Full() bool { return db.full.Load() }
 
-// noteRoom notes what an error, which it returns, says of the server's disk.
+// noteRoom records what an error says about the server's disk, and returns the error.
 func (db *DB) noteRoom(err error) error {
-	e, ours := errors.AsType[*pgconn.PgError](err) // not an error of a caller's that tells of another disk
+	e, ours := errors.AsType[*pgconn.PgError](err) // not a caller's error about another disk
 	if ours && e.Code == diskFull && !db.full.Swap(true) {
 		db.log.Error("the disk of the database server is full: nothing new is accepted until it has room")
 	}
 	return err
 }
 
-// lookForRoom tries whether the server has room again. Whoever asks for
-// readiness sends nothing meanwhile, so no other write would find it out.
+// lookForRoom tests whether the server has room again. Senders that check readiness send nothing
+// meanwhile, so no other write would find out.
 func (db *DB) lookForRoom(ctx context.Context) error {
 	if !db.full.Load() {
 		return nil
@@ -55,7 +54,7 @@ func (db *DB) lookForRoom(ctx context.Context) error {
 		db.log.InfoContext(ctx, "the database server has room again")
 		return nil
 	case errors.Is(err, holdfast.ErrDiskFull):
-		return nil // it is noted
+		return nil // that is recorded already
 	}
 	return err
 }

@@ -15,27 +15,26 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Waiters in this process are woken by the commit itself. Other nodes are told
-// by NOTIFY, outside of the transaction that wrote, because commits that carry
-// one wait for each other. What comes while the last one is a moment old goes
-// with the next.
+// A commit itself wakes the waiters in this process. Other nodes are told by NOTIFY, outside the
+// transaction that wrote, because commits with a NOTIFY wait for each other. Wakes that come
+// shortly after a notification wait for the next one.
 const (
 	wakeChannel = "hf_wake"
 	notifyGap   = 2 * time.Millisecond
-	lanesMost   = 100 // named in one notification; with more, all are meant
+	lanesMost   = 100 // named in one notification; more than that means all lanes
 )
 
 type wakes struct {
 	here holdfast.Wakes // the dispatchers of this process
 
 	mu     sync.Mutex
-	lanes  map[int32]struct{} // to be told to others
+	lanes  map[int32]struct{} // to be told to other nodes
 	notify chan struct{}
 
-	hangsUp atomic.Pointer[context.CancelFunc] // ends the listening
+	hangsUp atomic.Pointer[context.CancelFunc] // ends the listening connection
 
 	hearing sync.Once
-	heard   chan struct{} // closed when others are heard for the first time
+	heard   chan struct{} // closed when this node listens for the first time
 }
 
 func newWakes() *wakes {
@@ -45,7 +44,7 @@ func newWakes() *wakes {
 // Wake implements holdfast.Store.
 func (db *DB) Wake() *holdfast.Wake { return db.wakes.here.Subscribe() }
 
-// wake tells this process at once, and others soon.
+// wake wakes this process at once, and other nodes soon.
 func (db *DB) wake(lanes map[int32]struct{}) {
 	w := db.wakes
 	for l := range lanes {
@@ -62,8 +61,8 @@ func (db *DB) wake(lanes map[int32]struct{}) {
 	}
 }
 
-// ring tells the dispatchers of this process of one lane, or of all where its name
-// is not known here.
+// ring wakes the dispatchers of this process for one lane, or for all lanes if this node does not
+// know its name.
 func (db *DB) ring(lane int32) {
 	if name := db.names.lane(lane); name != "" {
 		db.wakes.here.Ring(name)
@@ -72,7 +71,7 @@ func (db *DB) ring(lane int32) {
 	}
 }
 
-// take returns what others are to be told, as the text of a notification.
+// take returns the text of a notification for other nodes.
 func (w *wakes) take() (text string, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,17 +95,17 @@ func (w *wakes) flush(ctx context.Context, db *DB) {
 	}
 }
 
-// hello is told by a node that enters: others look who is there.
+// hello is sent by a node that enters. The others then look which nodes there are.
 const hello = "hello"
 
 func (db *DB) tellOthers(ctx context.Context, text string) {
 	text = strconv.FormatInt(db.self.owner(), 10) + ":" + text
 	if err := db.read(ctx, tellAll, []any{wakeChannel, text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
-		db.log.DebugContext(ctx, "other nodes not told, they poll", slog.Any("error", err))
+		db.log.DebugContext(ctx, "could not notify other nodes; they poll", slog.Any("error", err))
 	}
 }
 
-// notifyOn tells other nodes.
+// notifyOn sends wakes to other nodes.
 func (db *DB) notifyOn(ctx context.Context) {
 	for {
 		select {
@@ -121,8 +120,8 @@ func (db *DB) notifyOn(ctx context.Context) {
 	}
 }
 
-// listenOn hears other nodes, on a connection of its own. When it is cut, the
-// node polls until it listens again, and then looks for what it missed.
+// listenOn listens to other nodes, on a separate connection. When that is cut, the node polls until
+// it listens again, and then looks for what it has missed.
 func (db *DB) listenOn(ctx context.Context) {
 	for try := 0; ctx.Err() == nil; try++ {
 		began := time.Now()
@@ -133,7 +132,7 @@ func (db *DB) listenOn(ctx context.Context) {
 		if time.Since(began) > time.Minute {
 			try = 0
 		}
-		db.log.WarnContext(ctx, "not listening to other nodes, polling meanwhile", slog.Any("error", explain(err)))
+		db.log.WarnContext(ctx, "not listening to other nodes; polling meanwhile", slog.Any("error", explain(err)))
 		if backOff(ctx, try) != nil {
 			return
 		}
@@ -152,10 +151,10 @@ func (db *DB) listen(ctx context.Context) error {
 	if _, err := conn.Exec(ctx, "LISTEN "+wakeChannel); err != nil {
 		return err
 	}
-	db.wakes.here.RingAll() // what was missed
+	db.wakes.here.RingAll() // for wakes that were missed
 	db.wakes.hearing.Do(func() { close(db.wakes.heard) })
 	for {
-		// A server that is gone without a word is noticed by asking.
+		// A server may vanish silently; a ping finds out.
 		bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
 		n, err := conn.WaitForNotification(bounded)
 		cancel()
@@ -174,7 +173,7 @@ func (db *DB) listen(ctx context.Context) error {
 	}
 }
 
-// hangUp has the node listen to another server.
+// hangUp makes the node listen to another server.
 func (w *wakes) hangUp() {
 	if cancel := w.hangsUp.Load(); cancel != nil {
 		(*cancel)()
@@ -187,21 +186,21 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 	return conn.Ping(bounded)
 }
 
-// heard wakes this process, unless it has told itself.
+// heard wakes this process, unless the notification is its own.
 func (db *DB) heard(ctx context.Context, text string) {
 	owner, what, _ := strings.Cut(text, ":")
 	switch {
 	case owner == strconv.FormatInt(db.self.owner(), 10):
 	case what == hello:
 		db.self.askBeat()
-	case what == "": // too many to be named
+	case what == "": // too many lanes to be named
 		db.wakes.here.RingAll()
 	default:
 		db.heardOf(ctx, what)
 	}
 }
 
-// heardOf wakes for the lanes of a notification.
+// heardOf wakes dispatchers for the lanes of a notification.
 func (db *DB) heardOf(ctx context.Context, lanes string) {
 	named := map[int32]holdfast.LaneCounts{}
 	for text := range strings.FieldsSeq(lanes) {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// KPIs implements notify.Store. It reads what is not delivered, and what was
-// delivered within the window, by snapshots that are a moment apart.
+// KPIs implements notify.Store. It reads unfinished notifications, and those that were delivered
+// within the window, in separate snapshots.
 func (db *DB) KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error) {
 	sites = map[string]notify.KPIs{}
 	add := func(site string, k notify.KPIs) {
@@ -44,8 +44,8 @@ func (db *DB) KPIs(ctx context.Context, stuckAfter, window time.Duration) (all n
 	return all, sites, nil
 }
 
-// PurgeNotifications implements notify.Store, a page at a time from the oldest
-// on. A notification goes with all its copies. Of several nodes one does it.
+// PurgeNotifications implements notify.Store. It works a page at a time, from the oldest. A
+// notification goes together with all its copies. One node does it at a time.
 func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purged int, more bool, err error) {
 	if keep <= 0 {
 		return 0, false, nil
@@ -77,7 +77,7 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 		purged += gone
 	}
 	if err != nil {
-		s.notified, s.notifiedSeq = 0, 0 // they come again
+		s.notified, s.notifiedSeq = 0, 0 // the next call reads them again
 		return purged, false, fmt.Errorf("purge notifications: %w", err)
 	}
 	if more = read == sweepPage; !more {
@@ -86,7 +86,7 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	return purged, more, nil
 }
 
-// pastNotes are the bundles of what has ended before.
+// pastNotes returns the bundles of notifications that ended before the given instant.
 func (db *DB) pastNotes(ctx context.Context, before int64) (list []int64, err error) {
 	s := &db.sweeps
 	err = db.read(ctx, pastNotifications, []any{before, s.notified, s.notifiedSeq, sweepPage}, func(rows pgx.Rows) error {

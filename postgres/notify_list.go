@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Notification implements notify.Store. Its parts are read by snapshots of
-// their own: the later ones may be a moment younger.
+// Notification implements notify.Store. It reads the parts in separate snapshots, so later parts
+// may be a moment newer.
 func (db *DB) Notification(ctx context.Context, site string, id holdfast.ID) ([]notify.Record, error) {
 	id, err := holdfast.ParseID(string(id))
 	if err != nil {
@@ -49,7 +49,7 @@ func (db *DB) NotificationSites(ctx context.Context, id holdfast.ID) (list []str
 
 func (db *DB) copies(ctx context.Context, site string, id holdfast.ID) (list []notify.Record, err error) {
 	name := []any{idBytes(id), cleanText(site)}
-	var kept []bool // whether the message is
+	var kept []bool // whether the message is there
 	if err := db.read(ctx, getNotification, name, func(rows pgx.Rows) error {
 		c, err := db.scanCopy(rows)
 		list, kept = append(list, c.r), append(kept, c.kept)
@@ -95,7 +95,7 @@ type walked struct {
 	r       notify.Record
 	created int64
 	state   int16
-	kept    bool // of notificationColumns: its message is
+	kept    bool // with notificationColumns: the message is there
 	now     int64
 }
 
@@ -123,7 +123,7 @@ func (db *DB) scanCopy(rows pgx.Rows) (w walked, err error) {
 	}
 	w.finish(db.clock, &notify.Query{})
 	r.Notification.ID, r.Message = idFrom(id), idFrom(message)
-	o.Enqueued = instant(enqueued) // by its site's clock
+	o.Enqueued = instant(enqueued) // by the clock of its site
 	r.Ended, r.LastAttempt, r.NextAttempt = db.clock.wall(settled), db.clock.wall(tried), db.clock.wall(due)
 	if r.LastAttempt.IsZero() && r.Status == notify.Delivered {
 		r.LastAttempt = r.Ended
@@ -131,8 +131,8 @@ func (db *DB) scanCopy(rows pgx.Rows) (w walked, err error) {
 	return w, nil
 }
 
-// Notifications implements notify.Store. Each page reads a bounded number of
-// rows, whatever it filters: a page may be short, or empty, and have a next one.
+// Notifications implements notify.Store. Each page reads a bounded number of rows, whatever the
+// filter. So a page may be short or empty, and still have a next one.
 func (db *DB) Notifications(ctx context.Context, q notify.Query) (notify.Page, error) {
 	p, err := db.notifications(ctx, &q)
 	if err != nil {
@@ -166,24 +166,24 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 	})
 }
 
-// unordered is for how long a row may be under way that has its number already:
-// numbers follow the time of creation but for this.
+// unordered bounds how long a row may take from its number to its commit. Apart from that, numbers
+// follow the time of creation.
 const unordered = time.Minute
 
-// noteWalk goes back through the tables for a while.
+// noteWalk walks back through the tables, for a bounded number of rows.
 type noteWalk struct {
 	clock  *clock
 	q      *notify.Query
 	limit  int
 	shows  func(r *notify.Record) bool
 	found  []int64
-	last   int64 // the last row that was looked at
-	past   bool  // all that follows is too old
+	last   int64 // the last row that was read
+	past   bool  // all further rows are too old
 	looked int
 }
 
-// walkNotes returns what it found and where the next page begins. Most pages are
-// full after some rows: it reads few first, then more.
+// walkNotes returns the rows that it found and where the next page begins. Most pages are full
+// after a few rows, so it reads few at first, then more.
 func (db *DB) walkNotes(ctx context.Context, q *notify.Query, before int64) (found []int64, next string, err error) {
 	w := noteWalk{clock: db.clock, q: q, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), shows: q.Filter(), last: before}
 	sql := walkNotifications
@@ -230,7 +230,7 @@ func (w *noteWalk) row(rows pgx.Rows) error {
 	return nil
 }
 
-// seqAt is the first seq of what was created at an instant or later.
+// seqAt returns the first seq among rows that were created at the instant or later.
 func (db *DB) seqAt(ctx context.Context, at time.Time) (int64, error) {
 	low, high := int64(0), int64(never)
 	for low < high {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// reachedMost is the weight of one transaction, in recipients.
+// reachedMost bounds the weight of one transaction, in recipients.
 const reachedMost = 10000
 
 // Targets implements notify.Store.
@@ -69,8 +69,8 @@ func (db *DB) RecordTargets(ctx context.Context, message holdfast.ID, list ...no
 	return nil
 }
 
-// reachedAll writes the calls of one group. A fault that may be one call's is
-// found by writing each by itself.
+// reachedAll writes the calls of one group. If a fault may be one call's, it writes each call by
+// itself to find out.
 func (db *DB) reachedAll(ctx context.Context, list []*call[*reached]) {
 	err := db.unbound(ctx, func(tx *ownTx) error {
 		tx.impatient = true
@@ -83,7 +83,7 @@ func (db *DB) reachedAll(ctx context.Context, list []*call[*reached]) {
 	answer(list, err)
 }
 
-// reachedAlone writes one call, and waits for whom it has to wait.
+// reachedAlone writes one call, and waits for the locks that it needs.
 func (db *DB) reachedAlone(ctx context.Context, list []*call[*reached]) {
 	answer(list, db.unbound(ctx, func(tx *ownTx) error { return tx.reached(list) }))
 }

@@ -11,35 +11,32 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Options of Open. The zero value works.
+// Options are the options of Open. The zero value works.
 type Options struct {
-	// Source is stamped on messages that name none. Zero: the host's name. To
-	// a receiver, source and id together are the message: give each sender a
-	// name of its own, and keep it. Nodes that share a database share it.
+	// Source is stamped on messages that name no source. Zero: the host's name. Receivers identify a
+	// message by source and id together: give each sender its own name, and keep it. Nodes that share
+	// a database share the source.
 	Source string
-	// Node names this process among those that share the database. Two live
-	// ones of one name are refused. Zero: a name that nobody else has.
+	// Node names this process among the nodes that share the database. A second live node of the
+	// same name is refused. Zero: a unique name.
 	Node string
-	// ClockHold is how long time that only the database's clock claims to have
-	// passed, as it does when no node was running, is doubted at most: what would
-	// end because of it is held meanwhile, neither delivered nor ended. DB.Doubt
-	// tells. Zero: a day.
+	// ClockHold bounds the doubt about time that only the database's clock claims to have passed,
+	// for example while no node was running. Messages that would end because of that time are held
+	// meanwhile: neither delivered nor ended. DB.Doubt reports it. Zero: a day.
 	ClockHold time.Duration
-	// Lease is how long the database takes this node for alive after it was
-	// last heard of; then others take over what it had in hand. Zero: 15 s; at
-	// least 1 s.
+	// Lease is how long the database takes this node for alive after its last heartbeat. After
+	// that, other nodes take over its claims. Zero: 15 s. The minimum is 1 s.
 	Lease time.Duration
-	// Connections bounds those of the store itself; handlers and Do have as
-	// many again. Zero: 8.
+	// Connections bounds the store's own connections. Handlers and Do have as many again. Zero: 8.
 	Connections int
-	// Timeout bounds one call of the store, and the wait for a connection.
-	// Zero: 15 s. Where a commit was sent and its answer is lost, the call goes
-	// on for at most twice as long again to find out what became of it.
+	// Timeout bounds one call of the store, and the wait for a connection. Zero: 15 s. If the
+	// answer to a commit is lost, the call may take up to twice as long again to find out the
+	// outcome.
 	Timeout  time.Duration
 	Observer holdfast.Observer
-	Logger   *slog.Logger // zero: none
+	Logger   *slog.Logger // zero: no logging
 
-	relaxed bool // tests only: the server need not be durable
+	relaxed bool // for tests only: the server need not be durable
 }
 
 func (o Options) withDefaults() (Options, error) {

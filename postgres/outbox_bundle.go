@@ -18,20 +18,20 @@ type bundling struct {
 	list    []bundle
 	results []holdfast.Result
 	bytes   int
-	turn    uint64 // the history that the names are of
+	turn    uint64 // the history in which the numbers of names are valid
 }
 
-// bundle is one on its way into the tables.
+// bundle is a bundle on its way into the tables.
 type bundle struct {
 	holdfast.Bundle
 	id       []byte
-	seq      int64 // of one that is new
+	seq      int64 // of a new bundle
 	messages enqueue
 	invalid  error
 }
 
-// Bundle implements holdfast.Bundler. Of several nodes that write one of the same name at
-// once one does, and the others see a duplicate.
+// Bundle implements holdfast.Bundler. If several nodes write a bundle of the same name at once, one
+// of them does, and the others see a duplicate.
 func (db *DB) Bundle(ctx context.Context, list ...holdfast.Bundle) ([]holdfast.Result, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -51,7 +51,7 @@ func (db *DB) Bundle(ctx context.Context, list ...holdfast.Bundle) ([]holdfast.R
 	return k.results, nil
 }
 
-// newBundling checks the bundles and looks the names of their messages up.
+// newBundling checks the bundles and looks up the names of their messages.
 func (db *DB) newBundling(ctx context.Context, list []holdfast.Bundle) (*bundling, error) {
 	k := &bundling{list: make([]bundle, len(list))}
 	k.turn, _ = db.past.is()
@@ -73,7 +73,7 @@ func (db *DB) newBundling(ctx context.Context, list []holdfast.Bundle) (*bundlin
 	return k, nil
 }
 
-// fill checks and encodes.
+// fill checks and encodes a bundle.
 func (b *bundle) fill(from *holdfast.Bundle, source string) (err error) {
 	if b.Bundle, err = from.Normalize(source); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (b *bundle) fill(from *holdfast.Bundle, source string) (err error) {
 	return nil
 }
 
-// bundleAll writes the calls of one group. A fault that may be one call's is
-// found by writing each by itself.
+// bundleAll writes the calls of one group. If a fault may be one call's, it writes each call by
+// itself to find out.
 func (db *DB) bundleAll(ctx context.Context, list []*call[*bundling]) {
 	err := db.bundleGroup(ctx, list, true)
 	if len(list) > 1 && blames(err) || isLocked(err) {
@@ -107,12 +107,12 @@ func (db *DB) bundleAll(ctx context.Context, list []*call[*bundling]) {
 	answer(list, err)
 }
 
-// bundleAlone writes one call, and waits for whom it has to wait.
+// bundleAlone writes one call, and waits for the locks that it needs.
 func (db *DB) bundleAlone(ctx context.Context, list []*call[*bundling]) {
 	answer(list, db.bundleGroup(ctx, list, false))
 }
 
-// bundleTries bounds how often others may be faster in between.
+// bundleTries bounds how often others may be faster.
 const bundleTries = 10
 
 func (db *DB) bundleGroup(ctx context.Context, list []*call[*bundling], impatient bool) (err error) {
@@ -137,8 +137,8 @@ func isTaken(err error) bool {
 	return errors.Is(err, errFaster) || ok && e.ConstraintName == "hf_bundle_name"
 }
 
-// errFaster says that a name came from elsewhere after it was looked for, or that an id is there,
-// which is looked for then.
+// errFaster means that another node took a name after it was looked up, or that an id is taken,
+// which the next attempt looks up.
 var errFaster = fmt.Errorf("another node has taken the name of a bundle, or the id of a message, meanwhile: %w", holdfast.ErrUnavailable)
 
 // bundleName names a bundle.
@@ -149,14 +149,14 @@ type bundleName struct {
 
 func (b *bundle) name() bundleName { return bundleName{b.Kind, b.Source, b.ID} }
 
-// knownBundle is one that is there, or about to be.
+// knownBundle is a bundle that is stored, or about to be.
 type knownBundle struct {
-	hash  []byte         // empty: it is lost, and the name decides
+	hash  []byte         // empty: it is lost, and the name alone decides
 	state holdfast.State // of its first message
 }
 
-// bundle stores what is new of several calls, and makes their results. Ids of messages are looked for
-// only when one was found to be there.
+// bundle stores the new bundles of several calls, and makes their results. It looks up the ids of
+// messages only after an attempt has found one taken.
 func (tx *ownTx) bundle(calls []*call[*bundling], again bool) error {
 	known, taken, err := tx.lookUpBundles(calls, again)
 	if err != nil {
@@ -199,7 +199,7 @@ func (tx *ownTx) bundle(calls []*call[*bundling], again bool) error {
 	return tx.insertBundles(fresh)
 }
 
-// lookUpBundles finds which bundles are known, and, if asked to, which ids messages have.
+// lookUpBundles finds out which bundles are known, and, if ids is set, which ids messages have.
 func (tx *ownTx) lookUpBundles(calls []*call[*bundling], ids bool) (known map[bundleName]knownBundle, taken map[string]bool, err error) {
 	known, taken = map[bundleName]knownBundle{}, map[string]bool{}
 	var list []*bundle
@@ -217,7 +217,7 @@ func (tx *ownTx) lookUpBundles(calls []*call[*bundling], ids bool) (known map[bu
 			}
 		}
 	}
-	// In this order: whoever commits both in between is seen by the second.
+	// The order matters: if another transaction commits both in between, the second query sees it.
 	if ids {
 		if err := tx.query(takenIDs, []any{messages}, func(found pgx.Rows) error {
 			var id []byte
@@ -243,7 +243,7 @@ func (tx *ownTx) lookUpBundles(calls []*call[*bundling], ids bool) (known map[bu
 	})
 }
 
-// decide makes the result, and says whether the bundle is to be stored.
+// decide makes the result, and reports whether the bundle must be stored.
 func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, taken map[string]bool) bool {
 	if r.Err = b.invalid; r.Err != nil {
 		return false
@@ -273,7 +273,7 @@ func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, ta
 	return true
 }
 
-// insertBundles writes the bundles of messages that are written, and what stands beside those,
+// insertBundles writes the bundles whose messages are written, and the rows beside those messages,
 // in one round trip with the commit.
 func (tx *ownTx) insertBundles(list []*bundle) error {
 	var parents parentColumns

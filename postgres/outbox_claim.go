@@ -15,21 +15,21 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// claims is what this node has in hand, and what it knows of the lanes.
+// claims is what this node has in hand, and its knowledge of the lanes.
 type claims struct {
 	mu       sync.Mutex
 	number   int64 // of the last claim
 	held     map[int64]hold
 	lanes    map[int32]*laneView
-	flying   atomic.Int64 // calls of Claim
+	flying   atomic.Int64 // running calls of Claim
 	lost     []lostClaim
-	suspects bool // there are rows that were in hand when an owner died
-	suspect  int  // of those in hand
-	unplaced bool // keys wait to be looked at
+	suspects bool // there are rows whose owner died while it had them in hand
+	suspect  int  // number of suspects in hand
+	unplaced bool // there are keys that need a decision
 }
 
-// lostClaim is a claim of which nobody knows whether it is committed. What it
-// has taken is given back once it shows: outbox_lost.go.
+// lostClaim is a claim whose commit is in doubt. Its messages are given back once they show:
+// outbox_lost.go.
 type lostClaim struct {
 	owner, number int64
 	since         time.Time
@@ -46,27 +46,25 @@ type hold struct {
 	revision     int
 	suspect      bool
 	settling     bool  // a settlement is under way
-	ends         int64 // its expiry, as time was seen to pass
+	ends         int64 // its expiry, by the time that was seen to pass
 }
 
-// laneView bounds where a claim looks. Rows that were deleted a moment ago
-// stay in the index until they are cleaned up, which an old transaction of
-// anybody's can hold up for long: a claim that begins behind them does not
-// meet them (outbox case 62). Rows before the floor are those whose
-// transaction took longer than floorSlack, and those given back: the whole
-// lane is looked at every now and then.
+// laneView bounds where a claim looks. Deleted rows stay in the index until they are cleaned up,
+// which an old transaction of any client can delay for long. A claim that begins behind them does
+// not meet them (outbox case 62). Rows before the floor are those whose transaction took longer
+// than floorSlack, and those given back. So the whole lane is read from time to time.
 type laneView struct {
 	floor int64
-	whole time.Time // when all of it is looked at again
+	whole time.Time // when the whole lane is read again
 }
 
 const (
 	floorSlack = 2 * int64(time.Second/time.Microsecond)
 	wholeEvery = time.Second
-	wholeShare = 20 // of the time goes to looking at whole lanes: one part
+	wholeShare = 20 // one part of this many of the time goes to reading whole lanes
 )
 
-// claimBytes bounds what one Claim call reads at about this many bytes of payload.
+// claimBytes bounds the payload that one Claim call reads, approximately, in bytes.
 const claimBytes = 8 << 20
 
 func (c *claims) inHand() int64 {
@@ -75,7 +73,7 @@ func (c *claims) inHand() int64 {
 	return int64(len(c.held))
 }
 
-// next is a new claim number, which no other owner uses.
+// next returns a new claim number. No other owner uses it.
 func (c *claims) next() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +93,7 @@ func (c *claims) lane(id int32) *laneView {
 	return l
 }
 
-// rewind makes the next claim look at all of the lanes.
+// rewind makes the next claim read the whole of the given lanes.
 func (c *claims) rewind(lanes ...int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,16 +102,16 @@ func (c *claims) rewind(lanes ...int32) {
 	}
 }
 
-// Claim implements holdfast.Store. Of several nodes that ask at once each gets
-// other messages: rows that another one is looking at are passed over.
+// Claim implements holdfast.Store. Nodes that claim at the same time get different messages: a
+// claim skips rows that another claim has locked.
 func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
 	batch := holdfast.Batch{Next: map[string]time.Duration{}}
 	if err := db.usable(ctx); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
-	db.claim.flying.Add(1) // before the lease is asked for: leave ends that first
+	db.claim.flying.Add(1) // before the lease is checked: leave ends the lease first
 	defer db.claim.flying.Add(-1)
-	turn, _ := db.past.is() // before the owner number, which is of it
+	turn, _ := db.past.is() // before the owner number, which belongs to it
 	owner, err := db.self.trusted()
 	if err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
@@ -142,46 +140,46 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	return batch, err
 }
 
-// taking is one Claim call.
+// taking is the work of one Claim call.
 type taking struct {
 	db            *DB
 	owner, number int64
 	lanes         []int32
 	want          map[int32]int
-	whole         []int32 // lanes of which all is looked at
+	whole         []int32 // lanes that are read as a whole
 	late          bool    // the lease was lost meanwhile
-	turn          uint64  // the history that the lanes' numbers are of
+	turn          uint64  // the history in which the lanes' numbers are valid
 
 	rows    []taken
 	expired []int64
-	aside   map[int64]int64 // what is not handed out now, and when it is due: outbox_held.go
+	aside   map[int64]int64 // rows that are not handed out now, and when they are due: outbox_held.go
 	bytes   int
-	now     int64 // the database's, at the claim
+	now     int64 // the database's time at the claim
 	names   map[int32]string
-	next    map[int32]time.Duration  // until the next row of a lane is due
-	soon    map[string]time.Duration // until others have heard that this node shares a lane
+	next    map[int32]time.Duration  // time until the next row of a lane is due
+	soon    map[string]time.Duration // time until others know that this node shares a lane
 	began   time.Time
 }
 
-// taken is one row.
+// taken is one row of a claim.
 type taken struct {
 	claim  holdfast.Claim
 	due    int64
 	lane   int32
 	route  int32
-	bundle int64 // which has the payload; 0: none
-	lost   bool  // it has not: it is gone
+	bundle int64 // the bundle that has the payload; 0: none
+	lost   bool  // the payload's bundle is gone
 	hold   hold
 
 	expires, lasts int64
 	first          *int64
-	blocked        bool // by its key, and only due because it would expire
+	blocked        bool // blocked by its key, and due only because it may have expired
 
 	id             []byte
 	headers, retry *string
 }
 
-// ask looks the lanes up. One that never had a message has none to give.
+// ask looks up the lanes. It skips a lane that never had a message.
 func (k *taking) ask(ctx context.Context, slots map[string]int) error {
 	var lanes []int32
 	known, err := k.db.knownLanes(ctx, slices.Sorted(maps.Keys(slots)))
@@ -266,7 +264,7 @@ func (c *claims) set(flag *bool, to bool) {
 	*flag = to
 }
 
-// wants are the parameters of claimMessages.
+// wants returns the parameters of claimMessages.
 func (k *taking) wants() (lanes []int32, most, floors []int64) {
 	c := &k.db.claim
 	c.mu.Lock()
@@ -322,13 +320,13 @@ func (k *taking) read(rows pgx.Rows) error {
 	return nil
 }
 
-// full says whether there may be more than what the call may read.
+// full reports whether there may be more rows than the call may read.
 func (k *taking) full() bool { return k.bytes >= claimBytes }
 
-// Of messages that were in hand when an owner died, one may be what it died
-// of. Those that met the fewest deaths are tried first, a few at a time; what
-// met aloneAfter deaths in a row is tried by itself, and then a death is
-// charged to it: so it runs out of attempts, and the others pay nothing.
+// Of the messages that an owner had in hand when it died, one may be the cause. Those that met the
+// fewest deaths are tried first, a few at a time. A message that met aloneAfter deaths in a row is
+// tried by itself, and from then on a death is charged to it. So it runs out of attempts, and the
+// others pay nothing.
 const aloneAfter = 3
 
 func (k *taking) takeSuspects(tx *ownTx) error {
@@ -357,7 +355,7 @@ func (k *taking) takeSuspects(tx *ownTx) error {
 	return nil
 }
 
-// expire ends what was found with its time over, instead of handing it out.
+// expire ends messages that have expired, instead of handing them out.
 func (k *taking) expire(tx *ownTx) error {
 	if len(k.expired) == 0 {
 		return nil
@@ -379,15 +377,15 @@ func (k *taking) expire(tx *ownTx) error {
 	if err := tx.notices(k.expired, holdfast.Expired); err != nil {
 		return err
 	}
-	// The locks come after the rows here, and none waits for these rows: they
-	// are this claim's.
+	// Here the locks come after the rows. Nobody who holds a lock waits for these rows, since this
+	// claim owns them.
 	if err := tx.lockKeys(keys); err != nil {
 		return err
 	}
 	return tx.placeKeys(keys)
 }
 
-// look asks what else the lanes have, in one round trip with the commit.
+// look reads what else is in the lanes, in one round trip with the commit.
 func (k *taking) look(tx *ownTx) {
 	got := map[int32]int{}
 	for i := range k.rows {
@@ -406,7 +404,7 @@ func (k *taking) look(tx *ownTx) {
 		if err := rows.Scan(&now, &lane, &due, &unplaced, &suspects); err != nil {
 			return err
 		}
-		_, more := k.next[lane] // then it is due now
+		_, more := k.next[lane] // set above: the next row is due now
 		switch {
 		case unplaced:
 			k.next[lane] = 0
@@ -424,13 +422,13 @@ func (c *claims) saw(unplaced, suspects bool) {
 	c.unplaced, c.suspects = c.unplaced || unplaced, suspects
 }
 
-// hold notes what is in hand now, and where the lanes are read from next.
+// hold records what is in hand now, and where the next claim reads the lanes.
 func (k *taking) hold() {
 	c := &k.db.claim
 	took := time.Since(k.began)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.number>>32 != k.owner { // others have taken over what this claim took
+	if c.number>>32 != k.owner { // others have taken over these rows
 		k.late, k.rows = true, nil
 		return
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// finish makes the claims complete, oldest first. Names are looked up outside
-// of the transaction.
+// finish completes the claims, oldest first. It looks up names outside the transaction.
 func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
 	if len(k.expired) > 0 && k.db.opts.Observer != nil {
 		k.db.opts.Observer.ObserveExpired(len(k.expired))
@@ -32,14 +31,14 @@ func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
 		}
 		names, err := k.db.routeNames(ctx, t.route)
 		if errors.Is(err, holdfast.ErrNotFound) {
-			// It stays in hand: given back, it would come again at once, and again.
-			k.db.log.ErrorContext(ctx, "a message names a route that the database does not have, which a failover may have lost: it is left alone until the next start",
+			// It stays in hand: if it were given back, it would come again at once.
+			k.db.log.ErrorContext(ctx, "a message names a route that the database does not have, which a failover may have lost: it stays claimed until the next start",
 				slog.String("message_id", string(idFrom(t.id))), slog.Int("route", int(t.route)))
 			k.db.claim.setAside(t.claim.Seq)
 			continue
 		}
 		if err != nil {
-			k.db.settleUntried(k.rows, holdfast.Settlement{Outcome: holdfast.NotStarted}) // nobody could deliver them
+			k.db.settleUntried(k.rows, holdfast.Settlement{Outcome: holdfast.NotStarted}) // without names, they cannot be delivered
 			return nil, fmt.Errorf("claim: %w", err)
 		}
 		m := &t.claim.Message
@@ -56,7 +55,7 @@ func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
 	return list, nil
 }
 
-// readBundles fills in the payloads that messages share: those of one bundle get one slice.
+// readBundles fills in the payloads that messages share. Messages of one bundle share one slice.
 func (k *taking) readBundles(tx *ownTx) error {
 	payloads := map[int64][]byte{}
 	for i := range k.rows {
@@ -87,7 +86,7 @@ func (k *taking) readBundles(tx *ownTx) error {
 	return nil
 }
 
-// readExtras decodes what was encoded when the message was accepted.
+// readExtras decodes the fields that were encoded when the message was accepted.
 func (db *DB) readExtras(m *holdfast.Message, headers, retry *string) {
 	if headers != nil {
 		if err := json.Unmarshal([]byte(*headers), &m.Headers); err != nil {

@@ -11,17 +11,16 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// counters are those in memory (SF-15): what this node has changed, known
-// at once, and what all others have, read every now and then. The table has
-// one row per change, which its own transaction writes, so that the sum is
-// exact and no two transactions write one row. Rows of one owner are summed up
-// when there are many.
+// counters are the counters in memory (SF-15): the changes of this node, known at once, and the
+// changes of all others, read from time to time. The table has one row per change, written in the
+// same transaction, so that the sum is exact and no two transactions write the same row. Rows of
+// one owner are summed up when there are many.
 type counters struct {
 	mu     sync.Mutex
 	owner  int64
 	own    sums
 	others sums
-	rows   int // of this owner since they were summed up
+	rows   int // rows of this owner since the last summing up
 }
 
 // sums are changes by lane.
@@ -39,7 +38,7 @@ func (s *sums) add(lane int32, c holdfast.LaneCounts) {
 	s.lanes[lane] = holdfast.LaneCounts{Pending: l.Pending + c.Pending, Parked: l.Parked + c.Parked, Expired: l.Expired + c.Expired}
 }
 
-// count notes a change of a lane's counters.
+// count records a change of a lane's counters.
 func (tx *ownTx) count(lane int32, c holdfast.LaneCounts) {
 	if tx.counts == nil {
 		tx.counts = map[int32]holdfast.LaneCounts{}
@@ -48,13 +47,13 @@ func (tx *ownTx) count(lane int32, c holdfast.LaneCounts) {
 	tx.counts[lane] = holdfast.LaneCounts{Pending: l.Pending + c.Pending, Parked: l.Parked + c.Parked, Expired: l.Expired + c.Expired}
 }
 
-// countInbox notes a change of the inbox's counters.
+// countInbox records a change of the inbox's counters.
 func (tx *ownTx) countInbox(inbox, kept int64) {
 	tx.inbox += inbox
 	tx.kept += kept
 }
 
-// changes are the rows of the table that a transaction's changes are.
+// changes are the rows of the table for a transaction's changes.
 type changes struct {
 	lanes                                 []int32
 	pending, parked, expired, inbox, kept []int64
@@ -83,7 +82,7 @@ func (tx *ownTx) queueTally(b *pgx.Batch) {
 	}
 }
 
-// meet learns the names of lanes that only others have met so far.
+// meet learns the names of lanes that only other nodes have used so far.
 func (db *DB) meet(ctx context.Context, counts map[int32]holdfast.LaneCounts) {
 	turn := db.names.now()
 	for lane := range counts {
@@ -96,13 +95,13 @@ func (db *DB) meet(ctx context.Context, counts map[int32]holdfast.LaneCounts) {
 			db.names.rememberLane(turn, name, lane)
 			return err
 		}); err != nil {
-			db.log.WarnContext(ctx, "name of a lane not read", slog.Any("error", err))
+			db.log.WarnContext(ctx, "could not read the name of a lane", slog.Any("error", err))
 		}
 	}
 }
 
-// add applies what a transaction has committed. If the node has got another
-// owner number meanwhile, the rows are another's, and are read.
+// add applies the changes of a committed transaction. If the node has another owner number by now,
+// count reads those rows as another owner's.
 func (t *counters) add(tx *ownTx) {
 	if len(tx.counts) == 0 && tx.inbox == 0 && tx.kept == 0 {
 		return
@@ -120,7 +119,7 @@ func (t *counters) add(tx *ownTx) {
 	t.rows += len(tx.counts) + 1
 }
 
-// restart forgets what is now written under a former owner number.
+// restart drops the changes that are stored under a former owner number.
 func (t *counters) restart(owner int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +127,7 @@ func (t *counters) restart(owner int64) {
 	t.own = sums{lanes: map[int32]holdfast.LaneCounts{}}
 }
 
-// count reads what others have changed.
+// count reads the changes of other owners.
 func (db *DB) count(ctx context.Context) error {
 	t, turn := db.tally, db.names.now()
 	t.mu.Lock()
@@ -161,7 +160,7 @@ func (db *DB) count(ctx context.Context) error {
 	return nil
 }
 
-// sumUp makes one row of each lane's when this owner has written many.
+// sumUp merges the rows of each lane into one when this owner has written many.
 func (db *DB) sumUp(ctx context.Context) error {
 	const many = 500
 	t := db.tally
@@ -180,8 +179,8 @@ func (db *DB) sumUp(ctx context.Context) error {
 	return err
 }
 
-// sumUpNobodys does the same for what callers' transactions have written: of
-// several nodes one does it.
+// sumUpNobodys does the same for rows that callers' transactions have written. One node does it at
+// a time.
 func (db *DB) sumUpNobodys(ctx context.Context) error {
 	const many, most = 500, 20000
 	n := 0
@@ -196,8 +195,8 @@ func (db *DB) sumUpNobodys(ctx context.Context) error {
 	})
 }
 
-// Counts implements holdfast.Outbox from memory. What other nodes change is
-// known within a second or two.
+// Counts implements holdfast.Outbox from memory. It includes changes of other nodes after a second
+// or two.
 func (db *DB) Counts() holdfast.Counts {
 	t := db.tally
 	c := holdfast.Counts{Received: db.received.Load(), Duplicates: db.duplicates.Load(), Claimed: db.claim.inHand()}

@@ -13,19 +13,18 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// decision is what a person does about one message. The row is locked before
-// its state is looked at, so that it never overwrites another one's, and no pass
-// overwrites it.
+// decision is an operator's decision about one message. The row is locked before its state is read,
+// so that the decision never overwrites another one, and no pass overwrites the decision.
 type decision struct {
 	id    holdfast.ID
 	verb  holdfast.Verb
 	force bool
-	ttl   time.Duration // of a requeue
-	in    time.Duration // of a reschedule
+	ttl   time.Duration // new TTL after a requeue
+	in    time.Duration // time until the next attempt after a reschedule
 	actor string
 	now   int64
 	fault error
-	twice bool // it was looked for a second time
+	twice bool // the message is looked up for the second time
 }
 
 // Requeue implements holdfast.Outbox.
@@ -56,7 +55,7 @@ func (db *DB) decide(ctx context.Context, k *decision) (holdfast.Record, error) 
 		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, err)
 	}
 	if err := db.unbound(ctx, func(tx *ownTx) error {
-		k.twice = false // of this transaction
+		k.twice = false // reset for each try of the transaction
 		return tx.decide(k)
 	}); err != nil {
 		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, err)
@@ -64,8 +63,8 @@ func (db *DB) decide(ctx context.Context, k *decision) (holdfast.Record, error) 
 	if k.fault != nil {
 		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, k.fault)
 	}
-	// It has been done, whoever still waits for it, and also if it cannot be
-	// shown.
+	// The decision is committed. It stands even if the caller's ctx has ended, or if the record
+	// cannot be read.
 	r, err := db.Get(context.WithoutCancel(ctx), id)
 	if err != nil {
 		db.log.ErrorContext(ctx, "decision made, record not read", slog.String("message_id", string(id)), slog.Any("error", err))
@@ -74,7 +73,7 @@ func (db *DB) decide(ctx context.Context, k *decision) (holdfast.Record, error) 
 	return r, nil
 }
 
-// operated is the message that a person decides about.
+// operated is the message of a decision.
 type operated struct {
 	seq, ttl         int64
 	lane             int32
@@ -84,7 +83,7 @@ type operated struct {
 	state   holdfast.State
 	givenUp bool
 	expires int64 // while it is not final
-	lasts   int64 // up to that
+	lasts   int64 // its lifetime, which ends at expires
 }
 
 func (tx *ownTx) decide(k *decision) error {
@@ -110,7 +109,7 @@ func (tx *ownTx) decide(k *decision) error {
 		return err
 	}
 	switch {
-	case !row.found && !k.twice: // it became final this moment, or was purged
+	case !row.found && !k.twice: // it became final just now, or was purged
 		k.twice = true
 		return tx.decide(k)
 	case !row.found:
@@ -131,7 +130,7 @@ func (tx *ownTx) decide(k *decision) error {
 	return tx.placeKeys(keys)
 }
 
-// lockOperated says how the message stands, and keeps it so.
+// lockOperated reads the state of the message, and locks it.
 func (tx *ownTx) lockOperated(row *operated) error {
 	if err := tx.query(lockFinal, []any{row.seq}, func(rows pgx.Rows) error {
 		var state int16
@@ -154,7 +153,7 @@ func (tx *ownTx) lockOperated(row *operated) error {
 	})
 }
 
-// carryOut changes a row that is locked.
+// carryOut changes a locked row.
 func (tx *ownTx) carryOut(k *decision, row *operated) error {
 	reason, actor := string(holdfast.ReasonOperator), nullText(cleanText(k.actor))
 	switch {
@@ -172,8 +171,8 @@ func (tx *ownTx) carryOut(k *decision, row *operated) error {
 	return tx.exec(discardFinal, []int64{row.seq}, reason, actor)
 }
 
-// reschedule begins the TTL of a message anew that would have expired if the clock
-// were believed, and that nobody has in hand.
+// reschedule restarts the TTL of a pending message that would have expired by the clock, but is
+// held.
 func (tx *ownTx) reschedule(k *decision, row *operated, actor *string) error {
 	guard, ttl := tx.db.clock.guard, int64(0)
 	left := duration(guard.EndByClock(row.expires, row.lasts) - k.now)
@@ -196,8 +195,7 @@ func (tx *ownTx) discardQueued(seqs []int64, actor *string) error {
 	})
 }
 
-// endGivenUp discards what was given up while it was in hand, and is in hand no
-// more.
+// endGivenUp discards messages that were given up while in hand, and are no longer in hand.
 func (tx *ownTx) endGivenUp() error {
 	for {
 		var seqs []int64
@@ -225,7 +223,7 @@ func (tx *ownTx) endGivenUp() error {
 	}
 }
 
-// moved is what a change of state does to the counters.
+// moved returns the effect of a change of state on the counters.
 func moved(from, to holdfast.State) (c holdfast.LaneCounts) {
 	for state, n := range map[holdfast.State]int64{from: -1, to: 1} {
 		switch state {

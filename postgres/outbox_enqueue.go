@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// enqueueMost is the weight of one transaction, in bytes.
+// enqueueMost bounds the weight of one transaction, in bytes.
 const enqueueMost = 4 << 20
 
 // entry is one message on its way into the table.
@@ -23,10 +23,10 @@ type entry struct {
 	m       holdfast.Message
 	id      []byte
 	route   route
-	minted  bool  // its id is ours: nobody else can have it
+	minted  bool  // the store made its id: nobody else can have it
 	sourced bool  // the caller named the source
-	bundle  int64 // the one that has its payload; 0: none
-	seq     int64 // of one that was inserted
+	bundle  int64 // the bundle that has its payload; 0: none
+	seq     int64 // set once it is inserted
 	headers *string
 	retry   *string
 }
@@ -36,11 +36,10 @@ type enqueue struct {
 	entries  []entry
 	receipts []holdfast.Receipt
 	bytes    int
-	turn     uint64 // the history that the names are of
+	turn     uint64 // the history in which the numbers of names are valid
 }
 
-// newEnqueue checks the messages and looks their names up, which is done by
-// transactions of their own.
+// newEnqueue checks the messages and looks up their names, in separate transactions.
 func (db *DB) newEnqueue(ctx context.Context, ms []holdfast.Message) (*enqueue, error) {
 	k := &enqueue{entries: make([]entry, len(ms))}
 	k.turn, _ = db.past.is()
@@ -96,9 +95,9 @@ func (e *entry) names() routeKey {
 	return routeKey{e.m.Source, e.m.Destination, e.m.Endpoint, e.m.Kind}
 }
 
-// same says whether a message that has the entry's id is the same message:
-// headers and time limits do not count, and the source only where the caller
-// named it, because the store's own name may change between two tries.
+// same reports whether a stored message with the entry's id is the same message. Headers and time
+// limits do not count. The source counts only if the caller named it, because the store's own name
+// may change between two tries.
 func (e *entry) same(k routeKey, payload []byte) bool {
 	return k.kind == e.m.Kind && k.destination == e.m.Destination && k.endpoint == e.m.Endpoint &&
 		bytes.Equal(payload, e.m.Payload) && (!e.sourced || k.source == e.m.Source)
@@ -108,7 +107,7 @@ func (e *entry) conflict() error {
 	return fmt.Errorf("enqueue %s: %w", e.m.ID, holdfast.ErrConflict)
 }
 
-// checkTwins finds an id that stands twice in the call with different content.
+// checkTwins finds an id that occurs twice in the call with different content.
 func (k *enqueue) checkTwins() error {
 	if len(k.entries) < 2 {
 		return nil
@@ -125,10 +124,10 @@ func (k *enqueue) checkTwins() error {
 	return nil
 }
 
-// Enqueue implements holdfast.Enqueuer: it returns when the messages are
-// committed. Calls share transactions. ErrConflict, ErrInvalid, ErrNested,
-// ErrUnavailable and ErrDiskFull are told apart by errors.Is; a cancelled ctx
-// takes back what had not been begun.
+// Enqueue implements holdfast.Enqueuer: it returns when the messages are committed. Concurrent
+// calls share transactions. Use errors.Is to distinguish ErrConflict, ErrInvalid, ErrNested,
+// ErrUnavailable and ErrDiskFull. A cancelled ctx takes the call back if its transaction has not
+// begun.
 func (db *DB) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
 	if len(ms) == 0 {
 		return nil, nil
@@ -152,7 +151,7 @@ func (db *DB) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.R
 	return k.receipts, nil
 }
 
-// tell logs what is new, once it is committed (OI-18).
+// tell logs the new messages, once they are committed (OI-18).
 func (k *enqueue) tell(ctx context.Context, log *slog.Logger) {
 	if !log.Enabled(ctx, slog.LevelInfo) {
 		return
@@ -165,9 +164,9 @@ func (k *enqueue) tell(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// enqueueAll writes the calls of one group. A call that cannot be taken is
-// answered and left out, and the others are written again without it; a fault
-// that may be one call's is found by writing each by itself.
+// enqueueAll writes the calls of one group. A refused call is answered and left out, and the others
+// are written again without it. If a fault may be one call's, each call is written by itself to
+// find out.
 func (db *DB) enqueueAll(ctx context.Context, list []*call[*enqueue]) {
 	for len(list) > 0 {
 		group, later := apart(list)
@@ -184,8 +183,8 @@ func (db *DB) enqueueAll(ctx context.Context, list []*call[*enqueue]) {
 				}
 			}
 		case len(group) > 1 && blames(err), isLocked(err) && !minted(group):
-			// Ids of ours wait for nobody: they go first, unless there are no
-			// others, and one of them is at fault.
+			// Calls with ids of ours wait for nobody. They go first, unless there are no others:
+			// then one of them is at fault.
 			free, others := group[:0:0], group[:0:0]
 			for _, c := range group {
 				if minted([]*call[*enqueue]{c}) {
@@ -208,7 +207,7 @@ func (db *DB) enqueueAll(ctx context.Context, list []*call[*enqueue]) {
 	}
 }
 
-// enqueueAlone writes one call, and waits for whom it has to wait.
+// enqueueAlone writes one call, and waits for the locks that it needs.
 func (db *DB) enqueueAlone(ctx context.Context, list []*call[*enqueue]) {
 	refused, err := db.enqueueGroup(ctx, list, true)
 	if why, ok := refused[list[0]]; ok {
@@ -223,7 +222,7 @@ func answer[T any](list []*call[T], err error) {
 	}
 }
 
-// apart leaves calls for later that name an id of one before them.
+// apart leaves calls for later if they contain an id of an earlier call.
 func apart(list []*call[*enqueue]) (group, later []*call[*enqueue]) {
 	if len(list) == 1 {
 		return list, nil
@@ -249,7 +248,7 @@ func apart(list []*call[*enqueue]) (group, later []*call[*enqueue]) {
 	return group, later
 }
 
-// errRefused rolls a group back of which some calls are refused.
+// errRefused rolls back a group in which some calls are refused.
 var errRefused = errors.New("some are refused")
 
 func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue], patient bool) (refused map[*call[*enqueue]]error, err error) {
@@ -293,9 +292,9 @@ func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue], patient 
 	return nil, db.unnamed(err)
 }
 
-// unnamed is about a row of a name that is gone, by a hand or by half a restore,
-// while memory knows its number: the statement makes it a NULL, which the table
-// refuses. Names are asked for again then, and the call is made once more.
+// unnamed handles a name whose row is gone, deleted by hand or by a partial restore, while memory
+// still knows its number. The statement then inserts a NULL, which the table refuses. unnamed drops
+// the names from memory, and the call is made once more.
 func (db *DB) unnamed(err error) error {
 	if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "23502" || e.ColumnName != "route" {
 		return err
@@ -304,8 +303,8 @@ func (db *DB) unnamed(err error) error {
 	return errStale
 }
 
-// minted says whether no call of the group can be refused, and no key is to be
-// decided about: then one statement does it all.
+// minted reports whether no call of the group can be refused and no key needs a decision. Then one
+// statement is enough.
 func minted(list []*call[*enqueue]) bool {
 	for _, c := range list {
 		for i := range c.work.entries {
@@ -349,8 +348,8 @@ func (db *DB) enqueueMinted(ctx context.Context, list []*call[*enqueue]) error {
 	})
 }
 
-// insert writes the messages of several calls and makes their receipts.
-// conflicts[i] says that the call i must not be committed.
+// insert writes the messages of several calls and makes their receipts. If conflicts[i] is not nil,
+// call i must not be committed.
 func (tx *ownTx) insert(works []*enqueue) (conflicts []error, err error) {
 	w := newInserts(works)
 	keys := w.keys(works)
@@ -375,7 +374,7 @@ func (tx *ownTx) insert(works []*enqueue) (conflicts []error, err error) {
 	return conflicts, tx.placeKeys(keys)
 }
 
-// receipts answers one call.
+// receipts makes the receipts of one call.
 func (tx *ownTx) receipts(k *enqueue, w *inserts) error {
 	return k.reply(w, tx.namesOf, func(lane int32) {
 		tx.count(lane, holdfast.LaneCounts{Pending: 1})
@@ -383,7 +382,7 @@ func (tx *ownTx) receipts(k *enqueue, w *inserts) error {
 	})
 }
 
-// reply makes the receipts of a call, and calls fresh for each message that is new.
+// reply makes the receipts of a call, and calls fresh for each new message.
 func (k *enqueue) reply(w *inserts, namesOf func(route int32) (routeKey, error), fresh func(lane int32)) error {
 	k.receipts = make([]holdfast.Receipt, len(k.entries))
 	for i := range k.entries {
@@ -391,7 +390,7 @@ func (k *enqueue) reply(w *inserts, namesOf func(route int32) (routeKey, error),
 		r := holdfast.Receipt{ID: e.m.ID, State: holdfast.Pending}
 		id := string(e.id)
 		switch n, inserted := w.new[id]; {
-		case inserted && !n.said: // the first of its name in the call
+		case inserted && !n.said: // the first with this id in the call
 			e.seq, w.new[id] = n.seq, newMessage{n.seq, true}
 			fresh(e.route.lane)
 		case inserted:
@@ -399,7 +398,7 @@ func (k *enqueue) reply(w *inserts, namesOf func(route int32) (routeKey, error),
 		default:
 			old, ok := w.known[id]
 			if !ok {
-				return fmt.Errorf("enqueue %s: neither new nor known: %w", e.m.ID, holdfast.ErrUnavailable) // purged this moment
+				return fmt.Errorf("enqueue %s: neither new nor known: %w", e.m.ID, holdfast.ErrUnavailable) // it was purged just now
 			}
 			names, err := namesOf(old.route)
 			if err != nil {

@@ -10,28 +10,27 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// sweepPage is how many rows of a table one call looks at, sweepWrite how many
-// it changes in one transaction.
+// sweepPage is how many rows of a table one call reads; sweepWrite is how many it changes in one
+// transaction.
 const (
 	sweepPage  = 5000
 	sweepWrite = 500
 )
 
-// sweeps holds where the sweeps of this node stand between their calls.
+// sweeps is the progress of this node's sweeps between their calls.
 type sweeps struct {
 	mu             sync.Mutex
 	queued, parked expiries
-	aside          bool  // waiting rows are done, parked ones come
-	purged         int64 // every message up to here has been looked at in this purge
-	from           int64 // purges begin here: all before it is deleted
-	left           int64 // the first message that this purge has left standing
+	aside          bool  // pending rows are done, parked ones are next
+	purged         int64 // this purge has read every message up to here
+	from           int64 // purges begin here: all messages before it are deleted
+	left           int64 // the first message that this purge has kept
 
-	notified, notifiedSeq int64 // the last notification that this purge has looked at
+	notified, notifiedSeq int64 // the last notification that this purge has read
 }
 
-// Expire implements holdfast.Sweepable. Rows that claims find in time expire
-// there; this finds the rest: those of lanes that nobody claims from, and
-// parked ones. Of several nodes one does it.
+// Expire implements holdfast.Sweepable. A claim expires the rows that it meets. Expire finds the
+// others: rows in lanes from which nobody claims, and parked ones. One node does it at a time.
 func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 	if err := db.usable(ctx); err != nil {
 		return 0, false, fmt.Errorf("expire: %w", err)
@@ -56,7 +55,7 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 		if mine, err = tx.upkeep(upkeepExpire); err != nil || !mine {
 			return err
 		}
-		if err := tx.endGivenUp(); err != nil { // of a store that was moved here
+		if err := tx.endGivenUp(); err != nil { // in a store that was moved here
 			return err
 		}
 		list, err := next.page(tx, find, now)
@@ -79,7 +78,7 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 	return expired, more, nil
 }
 
-// expireRows ends rows whose time is over, and tells how many it ended.
+// expireRows ends rows that have expired, and sets done to their number.
 func (tx *ownTx) expireRows(list []expirable, sql string, from holdfast.State, done *int) error {
 	var keys []orderingKey
 	seqs := make([]int64, len(list))

@@ -8,24 +8,24 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// expiries is how far a node has looked at what waits, or is parked, in the order in
-// which it expires. What a leap of the clock lets live stands at the front of that
-// order, and may be millions of rows: it is passed over once, and looked at again when
-// the belief in the clock has changed, when one of it ends, though not more often than
-// its number allows, and after lookAgain.
+// expiries is how far a node has looked at pending or parked messages, in the order of their
+// expiry. Messages that live on because of a leap of the clock are at the front of that order, and
+// there may be millions. They are passed over once. They are looked at again when the belief in the
+// clock has changed, after lookAgain, and when one of them ends, though not more often than their
+// number allows.
 type expiries struct {
-	rest     bool   // what is over for certain has been ended in this turn
-	at, seq  int64  // the last row that was passed over, or ended behind one
-	passed   int64  // so many were passed over
-	held     int64  // of those, so many are held
-	ends     int64  // the first of them that ends before all leaps are over
-	began    int64  // when they were begun to be looked at
-	verdicts uint64 // by which they were passed over
-	full     bool   // the page was: there may be more
+	rest     bool   // what has certainly expired has been ended in this turn
+	at, seq  int64  // the last row that was passed over, or ended behind such a row
+	passed   int64  // number of rows that were passed over
+	held     int64  // number of those that are held
+	ends     int64  // the earliest end of those that end before all leaps are over
+	began    int64  // when the looking began
+	verdicts uint64 // the guard's verdicts by which they were passed over
+	full     bool   // the page was full: there may be more
 }
 
-// lookAgain is how often all is looked at that was passed over, lookShare how long
-// that is put off for each row, so that it takes some hundredths of the time at most.
+// lookAgain is how often all rows that were passed over are looked at again. lookShare is how long
+// that is put off per row, so that it takes at most a few hundredths of the time.
 const (
 	lookAgain = int64(15 * time.Minute / time.Microsecond)
 	lookShare = int64(time.Millisecond / time.Microsecond)
@@ -33,14 +33,14 @@ const (
 
 type expirable struct {
 	seq, expires, lasts int64
-	key                 orderingKey // without one: only the lane
+	key                 orderingKey // without a key: only the lane
 }
 
-// page finds rows to be ended, of one page.
+// page finds the rows to end, for one page.
 func (x *expiries) page(tx *ownTx, find string, now int64) (over []expirable, err error) {
 	guard := tx.db.clock.guard
 	if !x.rest {
-		longest := guard.End(0, 0) // nothing ends later than all the leaps make it
+		longest := guard.End(0, 0) // all leaps together cannot make a message end later than this
 		over, err = tx.expirable(find, 0, 0, now-longest, sweepWrite)
 		return over, err
 	}
@@ -70,13 +70,13 @@ func (x *expiries) page(tx *ownTx, find string, now int64) (over []expirable, er
 	return over, err
 }
 
-// outdated says whether all that was passed over is to be looked at again.
+// outdated reports whether all rows that were passed over must be looked at again.
 func (x *expiries) outdated(now int64) bool {
 	return now-x.began >= lookAgain || now >= x.ends && now-x.began >= x.passed*lookShare
 }
 
-// turned says what comes after a page of which so many were ended, and whether that is
-// in the same turn.
+// turned chooses the next step after a page in which so many rows were ended, and reports whether
+// that step belongs to the same turn.
 func (x *expiries) turned(guard *belief.Guard, ended int) (more bool) {
 	switch {
 	case x.rest:
@@ -88,7 +88,7 @@ func (x *expiries) turned(guard *belief.Guard, ended int) (more bool) {
 		x.rest = true
 		return true
 	}
-	*x = expiries{} // nothing leapt: all has been looked at
+	*x = expiries{} // no leap: all rows have been read
 	return false
 }
 

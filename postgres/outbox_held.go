@@ -12,14 +12,13 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
-// A message whose time is over if the clock is right, and is not by the time
-// that was seen to pass, is held: it is neither delivered nor ended until the
-// doubt is. One that a claim meets is put where claims do not look: from heldDue
-// on in the order of what is due.
+// A message is held if it has expired by the database's clock, but not by the time that was seen to
+// pass. It is neither delivered nor ended until the doubt is over. When a claim meets one, it moves
+// it out of sight of claims: to heldDue or later in the order of due times.
 const heldDue = int64(1) << 62
 
-// judge sorts what was read: to be handed out, over, or put aside. What the
-// database's clock says beyond what this node has seen pass, another may have seen.
+// judge sorts the rows that were read: to be handed out, expired, or put aside. If the database's
+// time is ahead of what this node has seen pass, another node may have seen it pass.
 func (k *taking) judge(tx *ownTx) error {
 	if len(k.rows) == 0 {
 		return nil
@@ -66,8 +65,8 @@ func (k *taking) putAside(seq, due int64) {
 	k.aside[seq] = due
 }
 
-// judgeRow says whether a message may be handed out, and fills in its ages. One
-// that was tried is held also while its receiver may have forgotten it, or not.
+// judgeRow decides whether a message may be handed out, and fills in its ages. A message that was
+// tried before is also held while it is uncertain whether its receiver has forgotten it.
 func (c *clock) judgeRow(t *taken, now int64) belief.Verdict {
 	verdict := belief.Lives
 	t.claim.Expires, t.hold.ends = -1, never
@@ -87,7 +86,7 @@ func (c *clock) judgeRow(t *taken, now int64) belief.Verdict {
 	return verdict
 }
 
-// heldUntil is until when a message is held at the latest; 0: it is not.
+// heldUntil returns the latest end of a message's hold, or 0 if it is not held.
 func (c *clock) heldUntil(expires, lasts int64) int64 {
 	now := c.seen()
 	if c.guard.Judge(now, expires, lasts) != belief.Held {
@@ -97,7 +96,7 @@ func (c *clock) heldUntil(expires, lasts int64) int64 {
 	return min(now+left, c.guard.End(expires, lasts))
 }
 
-// letGoHeld makes a page of what is held due, so that claims judge it again.
+// letGoHeld makes a page of held messages due, so that claims judge them again.
 func (db *DB) letGoHeld(ctx context.Context) (more bool, err error) {
 	err = db.own(ctx, func(tx *ownTx) error {
 		var seqs []int64
@@ -126,8 +125,8 @@ func (db *DB) letGoHeld(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// actOnClock lets what is held go when the belief in the clock has changed, a
-// page at a time, and once after a start.
+// actOnClock releases held messages after the belief in the clock has changed, and once after a
+// start, a page at a time.
 func (db *DB) actOnClock(ctx context.Context) (more bool, err error) {
 	c := db.clock
 	news := c.guard.Verdicts() + 1

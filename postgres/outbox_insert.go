@@ -19,10 +19,10 @@ type inserts struct {
 	known map[string]oldMessage
 }
 
-// newMessage is one that was inserted.
+// newMessage is a message that was inserted.
 type newMessage struct {
 	seq  int64
-	said bool // by a receipt
+	said bool // a receipt has reported it as new
 }
 
 type oldMessage struct {
@@ -67,8 +67,7 @@ func (w *inserts) args() []any {
 	}
 }
 
-// unlessEmpty makes NULL of an array of nothing else, which is less to send and
-// to read.
+// unlessEmpty returns nil for an array of NULLs only, which is less to send and to read.
 func unlessEmpty[T any](list []*T) []*T {
 	for _, v := range list {
 		if v != nil {

@@ -9,14 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// An ordering key has at most one message that may be tried. Every other
-// unfinished message of the key is blocked, and due at its expiry or never, so
-// that claims do not find it, however many there are.
+// An ordering key has at most one message that may be tried. Every other unfinished message of the
+// key is blocked, and due at its expiry or never. So claims do not meet it, however many there are.
 //
-// Whatever decides about a key does so under an advisory lock on it, and looks
-// at the table by a statement that begins after it has the lock: so it sees
-// what whoever had the lock before has committed. Only short transactions of
-// the store take these locks. A caller's transaction leaves its keyed rows
+// Every decision about a key is made under an advisory lock on it, by a statement that begins after
+// the lock is taken. So that statement sees what the former holder of the lock has committed. Only
+// short transactions of the store take these locks. A caller's transaction leaves its keyed rows
 // undecided (blocked = 2), and the next Claim of any node decides about them.
 
 type orderingKey struct {
@@ -24,7 +22,7 @@ type orderingKey struct {
 	key  string
 }
 
-// lockClass keeps the store's advisory locks apart from others'.
+// lockClass separates the store's advisory locks from those of others.
 const lockClass = 0x68666b79 // "hfky"
 
 func (k orderingKey) number() int32 {
@@ -35,8 +33,8 @@ func (k orderingKey) number() int32 {
 	return int32(h.Sum32())
 }
 
-// lockKeys waits for the locks of keys until the transaction ends, in one
-// order. Two keys of one number only wait for each other more than they need.
+// lockKeys waits for the locks of keys, in one order. They are held until the transaction ends. Two
+// keys with the same number merely wait for each other more than needed.
 func (tx *ownTx) lockKeys(keys []orderingKey) error {
 	if len(keys) == 0 {
 		return nil
@@ -49,7 +47,7 @@ func (tx *ownTx) lockKeys(keys []orderingKey) error {
 	return tx.exec(lockKeys, int32(lockClass), slices.Compact(numbers))
 }
 
-// placeKeys decides about keys whose locks the transaction has.
+// placeKeys decides about keys whose locks the transaction holds.
 func (tx *ownTx) placeKeys(keys []orderingKey) error {
 	if len(keys) == 0 {
 		return nil
@@ -69,8 +67,8 @@ func (tx *ownTx) placeKeys(keys []orderingKey) error {
 	})
 }
 
-// placeSome decides about keys that callers' transactions have left undecided,
-// and says whether there may be more.
+// placeSome decides about keys that callers' transactions have left undecided, and reports whether
+// there may be more.
 func (tx *ownTx) placeSome() (more bool, err error) {
 	const most = 200
 	var keys []orderingKey

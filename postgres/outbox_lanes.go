@@ -12,9 +12,9 @@ import (
 // freePage is how many ordering keys one transaction frees.
 const freePage = 100
 
-// ConfigureLane implements holdfast.Lanes. Where strict order ends, keys that
-// it has stopped go on: a page of them per transaction. If the process dies in
-// between, the next call does the rest.
+// ConfigureLane implements holdfast.Lanes. When strict order is switched off, stopped keys
+// continue, one page of them per transaction. If the process dies in between, the next call does
+// the rest.
 func (db *DB) ConfigureLane(ctx context.Context, destination string, s holdfast.LaneSettings) error {
 	if err := db.configureLane(ctx, destination, s); err != nil {
 		return fmt.Errorf("configure lane %s: %w", destination, err)

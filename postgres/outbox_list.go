@@ -13,12 +13,11 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/cursor"
 )
 
-// looked is how many rows one List call walks over where no index knows what
-// is asked for.
+// looked is how many rows one List call reads if no index fits the query.
 const looked = 20000
 
-// List implements holdfast.Outbox. Each page reads a bounded number of rows,
-// whatever it filters: a page may be short, or empty, and have a next one.
+// List implements holdfast.Outbox. Each page reads a bounded number of rows, whatever the filter.
+// So a page may be short or empty, and still have a next one.
 func (db *DB) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error) {
 	p, err := db.list(ctx, &q)
 	if err != nil {
@@ -57,12 +56,11 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 	return p, err
 }
 
-// listing is one List call: first it finds the rows of its page, then it
-// reads them.
+// listing is one List call. It first finds the rows of its page, then reads them.
 type listing struct {
 	db     *DB
-	states []holdfast.State // none: all
-	held   bool             // only what is
+	states []holdfast.State // empty: all
+	held   bool             // only held messages
 	lane   int32            // 0: all
 	limit  int
 	before int64
@@ -78,7 +76,7 @@ func (l *listing) find(ctx context.Context) (next int64, err error) {
 	if l.wants(holdfast.Delivered) {
 		return l.walk(ctx, listWindow, true)
 	}
-	// What is asked for has an index or a table of its own.
+	// These states have an index or a table.
 	if l.wants(holdfast.Pending) || l.wants(holdfast.Claimed) {
 		if next, err = l.walk(ctx, listQueue, false); err != nil {
 			return 0, err
@@ -95,7 +93,7 @@ func (l *listing) find(ctx context.Context) (next int64, err error) {
 		if err := l.db.read(ctx, which, args, func(rows pgx.Rows) error {
 			var seq int64
 			err := rows.Scan(&seq)
-			if seq >= next { // what is older than the walk went comes with the next page
+			if seq >= next { // rows older than the end of the walk come with the next page
 				l.found = append(l.found, seq)
 			}
 			return err
@@ -112,8 +110,8 @@ func (l *listing) find(ctx context.Context) (next int64, err error) {
 	return next, nil
 }
 
-// walk goes back through a table for a while, and says how far it came; 0:
-// to the end.
+// walk goes back through a table, for a bounded number of rows. It returns the last row that it
+// read, or 0 at the end of the table.
 func (l *listing) walk(ctx context.Context, sql string, all bool) (next int64, err error) {
 	read, last, got := 0, int64(0), 0
 	err = l.db.read(ctx, sql, []any{l.before, looked}, func(rows pgx.Rows) error {
@@ -148,7 +146,7 @@ func (l *listing) records(ctx context.Context) (list []holdfast.Record, err erro
 	}
 	err = l.db.read(ctx, listRecords, []any{l.found}, func(rows pgx.Rows) error {
 		r, err := l.db.scanRecord(rows, nil)
-		if err == nil && l.wants(r.State) && (!l.held || !r.HeldUntil.IsZero()) { // it may be another by now
+		if err == nil && l.wants(r.State) && (!l.held || !r.HeldUntil.IsZero()) { // its state may have changed since
 			list = append(list, r)
 		}
 		return err
@@ -156,9 +154,8 @@ func (l *listing) records(ctx context.Context) (list []holdfast.Record, err erro
 	return list, err
 }
 
-// Overdue returns, for each destination with due messages, for how long the
-// oldest of them that nobody has in hand has been due. It reads one index
-// entry per lane.
+// Overdue returns, for each destination with due messages, how long ago its oldest pending message
+// became due. It reads one index entry per lane.
 func (db *DB) Overdue(ctx context.Context) (list map[string]time.Duration, err error) {
 	list = map[string]time.Duration{}
 	err = db.read(ctx, overdue, nil, func(rows pgx.Rows) error {

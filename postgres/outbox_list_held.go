@@ -10,16 +10,15 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/cursor"
 )
 
-// heldPage is how many rows are read at a time to find what is held.
+// heldPage is how many rows are read at a time to find held messages.
 const heldPage = 1000
 
-// findHeld fills found with messages that are held: those that wait, then those that are
-// parked, each in the order in which they expire. What is over by the clock, and was not
-// before the leaps, is a range of the index that sweeps use. It returns the place after
-// the page.
+// findHeld fills found with held messages: first pending, then parked ones, each in the order of
+// their expiry. Messages that have expired by the clock, but had not before the leaps, are a range
+// of the index that sweeps use. It returns the place after the page.
 func (l *listing) findHeld(ctx context.Context, after string) (next string, err error) {
 	guard, now := l.db.clock.guard, l.db.clock.seen()
-	place := []int64{0, 0, 0} // which of the two, and expires and seq of the last row that was looked at
+	place := []int64{0, 0, 0} // index of the table, then expires and seq of the last row that was read
 	if after != "" {
 		if place, err = cursor.ParsePlace(after, len(place)); err != nil {
 			return "", err

@@ -9,17 +9,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lose notes a claim that may be committed, and that nobody will settle.
+// lose records a claim that may be committed, and that nobody will settle.
 func (c *claims) lose(owner, number int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.number>>32 == owner { // else it was given back with the rest
+	if c.number>>32 == owner { // otherwise it was given back together with the rest
 		c.lost = append(c.lost, lostClaim{owner, number, time.Now()})
 	}
 }
 
-// setAside keeps a claim in hand that nobody will settle, and that other
-// suspects must not wait for.
+// setAside keeps a claim in hand that nobody will settle. Other suspects do not wait for it.
 func (c *claims) setAside(seq int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,7 +29,7 @@ func (c *claims) setAside(seq int64) {
 	}
 }
 
-// letGo treats claims in hand that nobody will settle as lost ones.
+// letGo turns claims in hand that nobody will settle into lost ones.
 func (c *claims) letGo(list []taken) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,16 +48,16 @@ func (c *claims) letGo(list []taken) {
 	}
 }
 
-// unsure says whether there may be claims that are not in hand.
+// unsure reports whether there may be claims that are not in hand.
 func (c *claims) unsure() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.lost) > 0 || c.flying.Load() > 0
 }
 
-// findLost gives back what lost claims have taken. A transaction that is still
-// open shows its rows later: one is looked for until the server has certainly
-// ended it.
+// findLost gives back the messages of lost claims. A transaction that is still open shows its rows
+// only later, so each lost claim is looked for until the server has certainly ended its
+// transaction.
 func (db *DB) findLost(ctx context.Context) error {
 	c := &db.claim
 	turn, _ := db.past.is()
@@ -97,7 +96,7 @@ func (db *DB) findLost(ctx context.Context) error {
 	}
 	if len(lanes) > 0 {
 		c.rewind(lanes...)
-		db.log.WarnContext(ctx, "claims whose commit was in doubt are given back", slog.Int("claims", len(lost)))
+		db.log.WarnContext(ctx, "gave back claims whose commit was in doubt", slog.Int("claims", len(lost)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Bits of what notices are asked for.
+// Bits of the mask that says which notices are wanted.
 const (
 	notifyParked  = 1
 	notifyExpired = 2
 )
 
-// NotifyEnded implements holdfast.Store. The nodes of a database ask for the
-// same: the last one that says so decides for all.
+// NotifyEnded implements holdfast.Store. The nodes of a database must ask for the same notices: the
+// last call decides for all.
 func (db *DB) NotifyEnded(ctx context.Context, parked, expired bool) (waiting bool, err error) {
 	mask := 0
 	if parked {
@@ -36,8 +36,8 @@ func (db *DB) NotifyEnded(ctx context.Context, parked, expired bool) (waiting bo
 	return waiting, nil
 }
 
-// notices writes the messages that tell callbacks of others' end, if there is
-// anybody to be told.
+// notices writes the messages that tell callbacks about the end of other messages, if there are
+// callbacks.
 func (tx *ownTx) notices(seqs []int64, state holdfast.State) error {
 	if len(seqs) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (tx *ownTx) notices(seqs []int64, state holdfast.State) error {
 	return err
 }
 
-// route is DB.route inside a transaction of the store's own, which is short
-// enough for others to wait for.
+// route is DB.route inside a transaction of the store. That is short enough for others to wait for
+// it.
 func (tx *ownTx) route(k routeKey) (r route, err error) {
 	n := tx.db.names
 	n.mu.Lock()
@@ -94,7 +94,7 @@ func (tx *ownTx) route(k routeKey) (r route, err error) {
 	one := func(id *int32) func(rows pgx.Rows) error {
 		return func(rows pgx.Rows) error { return rows.Scan(id) }
 	}
-	for range 3 { // of two that make it at once the second finds it at its second try
+	for range 3 { // if two transactions insert it at once, the loser finds it at its second try
 		if r.lane == 0 {
 			if err := tx.query(internLane, []any{k.destination}, one(&r.lane)); err != nil {
 				return r, err

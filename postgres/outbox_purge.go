@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Purge implements holdfast.Sweepable: it deletes final rows that are past
-// their retention, with contents and histories, a page at a time from the
-// oldest on. What a follower of the journal has not read yet stays.
+// Purge implements holdfast.Sweepable. It deletes final rows that are past their retention, with
+// contents and histories, a page at a time from the oldest. It keeps what a follower of the journal
+// has not read yet.
 func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error) {
 	if err := db.usable(ctx); err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
@@ -31,8 +31,8 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	return purged, more || moreNotes, nil
 }
 
-// purgeNotes deletes some entries that are about no message of the outbox, and that
-// every follower has read.
+// purgeNotes deletes some journal entries that are not about a message of the outbox and that every
+// follower has read.
 func (db *DB) purgeNotes(ctx context.Context) (more bool, err error) {
 	err = db.own(ctx, func(tx *ownTx) error {
 		more = false
@@ -90,7 +90,7 @@ func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, boo
 			}
 			return tx.purge(part, gone)
 		}); err != nil {
-			for _, r := range append(part, page...) { // they come again
+			for _, r := range append(part, page...) { // the next purge reads them again
 				s.leaves(r.seq)
 			}
 			return done, false, err
@@ -111,11 +111,11 @@ func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, boo
 	return done, more, nil
 }
 
-// heldLanes is from when on the delivered messages of some lanes are kept at the
-// least, by the lane's number.
+// heldLanes returns, by the number of a lane, the instant since which its delivered messages must
+// be kept.
 func (db *DB) heldLanes(ctx context.Context, held map[string]time.Duration, now int64) (map[int32]int64, error) {
 	if len(held) == 0 {
-		return nil, nil //nolint:nilnil // none
+		return nil, nil //nolint:nilnil // no lane is held
 	}
 	lanes, err := db.knownLanes(ctx, slices.Collect(maps.Keys(held)))
 	list := make(map[int32]int64, len(lanes))
@@ -131,8 +131,8 @@ type purgeRow struct {
 	key   orderingKey
 }
 
-// purgePage finds rows to delete. Rows are accepted nearly in the order of
-// their numbers: one that came within the shortest retention ends the purge.
+// purgePage finds rows to delete. Rows are accepted nearly in the order of their numbers, so a row
+// within the shortest retention ends the purge.
 func (db *DB) purgePage(ctx context.Context, youngest int64, keep map[holdfast.State]int64, held map[int32]int64) (page []purgeRow, more bool, err error) {
 	s := &db.sweeps
 	read, young, from := 0, false, s.purged
@@ -165,8 +165,8 @@ func (db *DB) purgePage(ctx context.Context, youngest int64, keep map[holdfast.S
 	return page, read == sweepPage, err
 }
 
-// leaves notes a message that stays. Deleted rows stay in the index for a
-// while: the next purge does not walk over them again.
+// leaves records a message that stays. Deleted rows stay in the index for a while, and the next
+// purge starts behind them.
 func (s *sweeps) leaves(seq int64) {
 	if s.left == 0 || seq < s.left {
 		s.left = seq

@@ -56,11 +56,10 @@ func (db *DB) Standing(ctx context.Context, id holdfast.ID) (s holdfast.Standing
 	return s, nil
 }
 
-// historyRows bounds what one Get shows of a message that was tried for weeks.
+// historyRows bounds how many entries one Get returns; a message may have been tried for weeks.
 const historyRows = 500
 
-// history is read after its record, by a snapshot of its own: it may be a
-// moment younger.
+// history reads the history after its record, in a separate snapshot, so it may be a moment newer.
 func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfast.Entry, err error) {
 	if err := db.read(ctx, getHistory, []any{r.Seq, historyRows}, func(rows pgx.Rows) error {
 		var e holdfast.Entry
@@ -71,8 +70,8 @@ func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfa
 	}); err != nil {
 		return nil, err
 	}
-	// A first enqueue and a delivery stand in the row itself unless something
-	// follows the journal.
+	// Unless the journal has a follower, the first enqueue and the delivery are recorded only in
+	// the row itself.
 	first := holdfast.Entry{ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Enqueued, At: r.Created, Cycle: 1}
 	if len(history) == 0 || history[0].Kind != holdfast.Enqueued && len(history) < historyRows {
 		history = append([]holdfast.Entry{first}, history...)
@@ -86,7 +85,7 @@ func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfa
 	return history, nil
 }
 
-// scanEvent reads eventColumns, after whatever else the row begins with.
+// scanEvent reads eventColumns, after the columns that the row begins with.
 func (db *DB) scanEvent(rows pgx.Rows, e *holdfast.Entry, before ...any) error {
 	var at, took int64
 	var kind, state, outcome int16
@@ -126,7 +125,7 @@ func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err
 	if r.LastAttempt.IsZero() && r.State == holdfast.Delivered {
 		r.LastAttempt = r.Settled
 	}
-	if r.State == holdfast.Pending && blocked == 0 { // a blocked one is due when another has left
+	if r.State == holdfast.Pending && blocked == 0 { // a blocked message becomes due when another one has left
 		r.Due = db.clock.wall(due)
 	}
 	r.Discarding = givenUp
@@ -134,7 +133,7 @@ func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err
 	return r, nil
 }
 
-// instant is a time that another machine's clock has shown.
+// instant converts a time that another machine's clock has shown.
 func instant(us int64) time.Time {
 	if us == 0 || us == never {
 		return time.Time{}

@@ -11,19 +11,19 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// namesMost bounds the names kept in memory: endpoints come from outside.
+// namesMost bounds the names in memory, since endpoints come from outside.
 const namesMost = 8192
 
-// routeKey are the names that a message shares with others.
+// routeKey is the set of names that many messages share.
 type routeKey struct {
 	source, destination, endpoint string
 	kind                          holdfast.Kind
 }
 
-// route is a routeKey as the tables know it.
+// route is the numbers that the tables have for a routeKey.
 type route struct{ route, lane int32 }
 
-// names knows the numbers of names. A name that has a number keeps it.
+// names caches the numbers of names. A name keeps its number.
 type names struct {
 	mu      sync.Mutex
 	routes  map[routeKey]route
@@ -31,15 +31,15 @@ type names struct {
 	lanes   map[string]int32
 	called  map[int32]string // lanes by number
 	sources map[string]int32
-	turn    int // counts the histories, in each of which numbers are given anew
+	turn    int // counts the histories, each of which gives its own numbers
 }
 
 func newNames() *names {
 	return &names{routes: map[routeKey]route{}, keys: map[int32]routeKey{}, lanes: map[string]int32{}, called: map[int32]string{}, sources: map[string]int32{}}
 }
 
-// route returns the numbers of a message's names. New ones are written by a
-// transaction of its own: inside a caller's, others would wait for its end.
+// route returns the numbers of a message's names. A separate transaction writes new names: if a
+// caller's transaction wrote them, others would wait for its end.
 func (db *DB) route(ctx context.Context, k routeKey) (route, error) {
 	n := db.names
 	n.mu.Lock()
@@ -60,8 +60,8 @@ func (db *DB) route(ctx context.Context, k routeKey) (route, error) {
 	return r, nil
 }
 
-// forget has all names asked for again: another history need not have those
-// that were added last, and gives their numbers to others.
+// forget drops all names: another history may lack the latest ones, and give their numbers to
+// others.
 func (n *names) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -73,7 +73,7 @@ func (n *names) forget() {
 	clear(n.sources)
 }
 
-// now is what remember wants to know of before names were asked for.
+// now returns the turn for a later remember. Call it before the look-up.
 func (n *names) now() (turn int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -94,7 +94,7 @@ func (n *names) remember(turn int, k routeKey, r route) {
 	n.lanes[k.destination], n.called[r.lane] = r.lane, k.destination
 }
 
-// lane returns the number of a destination's lane, which is made if it is new.
+// lane returns the number of a destination's lane. It makes the lane if it is new.
 func (db *DB) lane(ctx context.Context, destination string) (int32, error) {
 	n := db.names
 	n.mu.Lock()
@@ -121,14 +121,14 @@ func (n *names) rememberLane(turn int, destination string, id int32) {
 	n.lanes[destination], n.called[id] = id, destination
 }
 
-// lane is the destination of a lane that memory has met.
+// lane returns the destination of a lane, if it is in memory, and otherwise "".
 func (n *names) lane(id int32) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.called[id]
 }
 
-// notifies says whether one of the rows may be of a channel's lane.
+// notifies reports whether one of the rows may belong to the lane of a channel.
 func (n *names) notifies(rows []*settled) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -141,7 +141,7 @@ func (n *names) notifies(rows []*settled) bool {
 	return false
 }
 
-// knownLanes finds the numbers of lanes. A destination that never had a message has none.
+// knownLanes finds the numbers of lanes. It leaves out destinations that never had a message.
 func (db *DB) knownLanes(ctx context.Context, destinations []string) (map[string]int32, error) {
 	n := db.names
 	known := make(map[string]int32, len(destinations))
@@ -195,8 +195,8 @@ func (db *DB) source(ctx context.Context, name string) (int32, error) {
 	return id, nil
 }
 
-// intern finds or makes a row. The statement looks first; of two that make it
-// at once the second finds it at its second try.
+// intern finds or makes a row. The statement looks first. If two calls insert the row at once, the
+// loser finds it at its second try.
 func (db *DB) intern(ctx context.Context, sql string, args ...any) (id int32, err error) {
 	for range 3 {
 		err = db.read(ctx, sql, args, func(r pgx.Rows) error { return r.Scan(&id) })
@@ -207,7 +207,7 @@ func (db *DB) intern(ctx context.Context, sql string, args ...any) (id int32, er
 	return 0, fmt.Errorf("%v: neither new nor known", args)
 }
 
-// routeNames reads the names of a route, which may be another node's.
+// routeNames reads the names of a route, which another node may have made.
 func (db *DB) routeNames(ctx context.Context, id int32) (routeKey, error) {
 	turn := db.names.now()
 	k, ok := db.names.key(id)
@@ -227,7 +227,7 @@ func (db *DB) routeNames(ctx context.Context, id int32) (routeKey, error) {
 	return k, nil
 }
 
-// key is the names of a route, if memory holds them.
+// key returns the names of a route, if they are in memory.
 func (n *names) key(id int32) (routeKey, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -235,7 +235,7 @@ func (n *names) key(id int32) (routeKey, bool) {
 	return k, ok
 }
 
-// number is the lane of a destination that memory has met; 0: it has not.
+// number returns the lane of a destination if it is in memory, and otherwise 0.
 func (n *names) number(destination string) int32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

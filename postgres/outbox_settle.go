@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// settleMost is the weight of one transaction, in messages.
+// settleMost bounds the weight of one transaction, in messages.
 const settleMost = 1000
 
 // settle is the work of one Settle call.
@@ -23,7 +23,7 @@ type settle struct {
 	won  []bool
 }
 
-// Settle implements holdfast.Store. Calls share transactions.
+// Settle implements holdfast.Store. Concurrent calls share transactions.
 func (db *DB) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bool, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -53,7 +53,7 @@ type settled struct {
 	won  *bool
 	hold hold
 
-	givenUp bool // a person has discarded it meanwhile
+	givenUp bool // an operator has discarded it meanwhile
 }
 
 func (db *DB) settleAll(ctx context.Context, list []*call[*settle]) {
@@ -69,7 +69,7 @@ func (db *DB) settleAll(ctx context.Context, list []*call[*settle]) {
 
 func (db *DB) settleGroup(ctx context.Context, list []*call[*settle]) error {
 	var rows []settled
-	turn, _ := db.past.is() // what is in hand is of it
+	turn, _ := db.past.is() // the claims in hand belong to it
 	for _, c := range list {
 		clear(c.work.won)
 		rows = db.claim.settling(rows, c.work)
@@ -92,8 +92,8 @@ func (db *DB) settleGroup(ctx context.Context, list []*call[*settle]) error {
 	return err
 }
 
-// plain says whether all were delivered, under one owner number, and no key is
-// to be decided about: then one statement does it all.
+// plain reports whether all rows were delivered, under one owner number, and no key needs a
+// decision. Then one statement is enough.
 func plain(rows []settled) bool {
 	for i := range rows {
 		if r := &rows[i]; r.s.State != holdfast.Delivered || r.s.Outcome == holdfast.NotStarted || r.hold.key != "" || r.hold.owner != rows[0].hold.owner {
@@ -130,7 +130,7 @@ func (db *DB) settlePlain(ctx context.Context, turn uint64, rows []settled) erro
 				return err
 			},
 			proof{rows: &proofRows{isClaimed, claimed(rows)}, unless: true, then: func() {
-				// Nothing is claimed any more: the answer is lost, what was asked is done.
+				// Nothing is claimed any more: the settlement is done, only its answer was lost.
 				for i := range rows {
 					if !*rows[i].won {
 						*rows[i].won = true
@@ -145,7 +145,7 @@ func (db *DB) settlePlain(ctx context.Context, turn uint64, rows []settled) erro
 
 func bySeq(a, b settled) int { return cmp.Compare(a.s.Seq, b.s.Seq) }
 
-// settling finds which settlements are of claims in hand, each once.
+// settling finds the settlements of claims in hand, each once.
 func (c *claims) settling(rows []settled, k *settle) []settled {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +153,7 @@ func (c *claims) settling(rows []settled, k *settle) []settled {
 		s := &k.list[i]
 		h, ok := c.held[s.Seq]
 		if !ok || h.token != s.Token || h.settling {
-			continue // somebody else's, or ended: their decision stands
+			continue // another owner's claim, or one that has ended: their decision stands
 		}
 		h.settling = true
 		c.held[s.Seq] = h
@@ -181,7 +181,7 @@ func (c *claims) settled(rows []settled, done bool) {
 			c.suspect--
 		}
 		if s := rows[i].s; s.State == holdfast.Pending {
-			// A row that is given back keeps its place, which is before the floor.
+			// A row that is given back keeps its due time, which is before the floor.
 			if s.Outcome == holdfast.NotStarted {
 				c.lane(h.lane).whole = time.Time{}
 			}
@@ -189,9 +189,8 @@ func (c *claims) settled(rows []settled, done bool) {
 	}
 }
 
-// settle writes outcomes of several calls, in the order of rows, each kind by
-// one statement. Owners of different numbers are possible only for a moment,
-// after a lease was lost.
+// settle writes the outcomes of several calls in the order of their rows, one statement per kind.
+// There is more than one owner number only for a moment after a lease was lost.
 func (tx *ownTx) settle(rows []settled) error {
 	slices.SortFunc(rows, bySeq)
 	var keys []orderingKey
@@ -223,7 +222,7 @@ func (tx *ownTx) settle(rows []settled) error {
 	return tx.placeKeys(keys)
 }
 
-// claimed are the parameters of isClaimed. Those of one owner are enough.
+// claimed returns the parameters of isClaimed. The rows of one owner are enough.
 func claimed(rows []settled) []any {
 	var seqs, claims []int64
 	owner := rows[0].hold.owner
@@ -280,7 +279,7 @@ func (tx *ownTx) settleOf(owner int64, rows []settled) error {
 	return tx.setAside(aside.won())
 }
 
-// setAside is the rest of what ended parked or discarded.
+// setAside completes rows that ended parked or discarded.
 func (tx *ownTx) setAside(rows []*settled) error {
 	var parked, givenUp []int64
 	for _, r := range rows {
@@ -326,8 +325,8 @@ func (o *outcomes) add(r *settled) {
 	o.state, o.revision = append(o.state, int16(s.State)), append(o.revision, int32(r.hold.revision))
 	o.ends = append(o.ends, r.hold.ends)
 	o.charged, o.maybe, o.outcome = append(o.charged, s.Charged), append(o.maybe, s.Maybe), append(o.outcome, int16(s.Outcome))
-	// Since when a receiver may know the id: an attempt that certainly handed
-	// nothing over does not count (OI-10).
+	// tried is whether a receiver may know the id since this attempt. An attempt that certainly
+	// handed nothing over does not count (OI-10).
 	o.tried = append(o.tried, s.Outcome != holdfast.Unreachable && s.Outcome != holdfast.LaneFault)
 	o.reason, o.code = append(o.reason, nullText(cleanText(string(s.Reason)))), append(o.code, nullText(cleanText(s.Code)))
 	o.errors = append(o.errors, nullText(cleanText(s.Error)))
@@ -337,8 +336,7 @@ func (o *outcomes) words() []any {
 	return []any{o.took, o.charged, o.outcome, o.maybe, o.tried, o.reason, o.code, o.errors}
 }
 
-// write runs the statement of one kind. A row that it does not return was
-// somebody else's.
+// write runs the statement of one kind. It does not return the rows that belong to another claim.
 func (tx *ownTx) write(sql string, o *outcomes, owner int64, more ...any) error {
 	if len(o.seqs) == 0 {
 		return nil
@@ -348,7 +346,7 @@ func (tx *ownTx) write(sql string, o *outcomes, owner int64, more ...any) error 
 		var givenUp bool
 		fields := rows.FieldDescriptions()
 		dest := make([]any, len(fields))
-		if dest[0] = &seq; len(fields) > 1 { // the last one
+		if dest[0] = &seq; len(fields) > 1 { // the last column
 			dest[len(fields)-1] = &givenUp
 		}
 		err := rows.Scan(dest...)
@@ -368,13 +366,13 @@ func (o *outcomes) won() (list []*settled) {
 	return list
 }
 
-// cleanText makes a text that comes from outside fit for the database, which
-// takes neither zero bytes nor what is not UTF-8.
+// cleanText replaces what PostgreSQL cannot store in a text from outside: NUL bytes and invalid
+// UTF-8.
 func cleanText(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "�"), "�")
 }
 
-// settleUntried settles claims, in the background, that nobody else will settle.
+// settleUntried settles, in the background, claims that nobody else will settle.
 func (db *DB) settleUntried(list []taken, s holdfast.Settlement) {
 	settlements := make([]holdfast.Settlement, len(list))
 	for i := range list {
@@ -383,7 +381,7 @@ func (db *DB) settleUntried(list []taken, s holdfast.Settlement) {
 	}
 	db.parts.Go(func() {
 		if _, err := db.Settle(db.life, settlements...); err != nil {
-			db.log.Error("claims of what was not tried are not settled", slog.Int("count", len(list)), slog.Any("error", err))
+			db.log.Error("could not settle claims that were not tried", slog.Int("count", len(list)), slog.Any("error", err))
 			db.claim.letGo(list)
 		}
 	})

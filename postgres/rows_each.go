@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// selectRows has a value in the place of each NULL but of bytes. Its first two parameters
-// are how many rows and how many bytes to read, the last row may go over those; then comes
-// the key of the row before, if later.
+// selectRows returns a query that reads rows of a table, with a value in place of each NULL except
+// in columns of bytes. Its first two parameters bound the rows and the bytes; the last row may
+// exceed the bytes. If later is set, the key of the previous row follows.
 func selectRows(t *rows.Table, later bool) string {
 	size, key, which := "0", rowsql.Names(t.Key), "true"
 	for i, f := range t.Fields(t.New()) {
@@ -32,7 +32,7 @@ func selectRows(t *rows.Table, later bool) string {
 		WHERE x.before < $2 ORDER BY ` + key
 }
 
-// rangeOf is the statement that reads rows of a table, and its parameters.
+// rangeOf returns the statement that reads rows of a table, and its parameters.
 func rangeOf(w rows.Range) (sql string, args []any, err error) {
 	args = []any{int64(math.MaxInt64), int64(math.MaxInt64)}
 	if w.Limit > 0 {
@@ -51,7 +51,7 @@ func rangeOf(w rows.Range) (sql string, args []any, err error) {
 	return rowStatements()[w.Table].later, append(args, w.Table.KeyFields(after)...), nil
 }
 
-// eachRowOf calls yield for rows of a table, but for those whose row that they go with is gone.
+// eachRowOf calls yield for the rows of a table. It skips rows whose parent row is gone.
 func (db *DB) eachRowOf(ctx context.Context, w rows.Range, yield func(r rows.Row) error) error {
 	sql, args, err := rangeOf(w)
 	if err != nil {
@@ -66,7 +66,7 @@ func (db *DB) eachRowOf(ctx context.Context, w rows.Range, yield func(r rows.Row
 	})
 }
 
-// scanRow reads a row of a table.
+// scanRow reads one row of a table.
 func scanRow(found pgx.Rows, w rows.Range) (rows.Row, error) {
 	return rowsql.Scan(found.Scan, w.Table, w.Base, func(v any) holdfast.ID {
 		b, _ := v.([]byte)

@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// rowTexts are the statements for the rows of one table. Parameters of those that write
-// are arrays, one for each column.
+// rowTexts are the statements for the rows of one table. Those that write take one array per
+// column.
 type rowTexts struct {
-	put   string // each row in the place of the one with its key
-	add   string // unless one of the same key, or of the same secret, is there
-	first string // rows from the first
-	later string // rows behind one
+	put   string // replaces the row with the same key
+	add   string // unless a row with the same key, or the same secret, exists
+	first string // from the first row
+	later string // from the row after a key
 }
 
 var rowStatements = sync.OnceValue(func() map[*rows.Table]rowTexts { //nolint:gochecknoglobals // made once, of constant texts
@@ -32,7 +32,7 @@ var rowStatements = sync.OnceValue(func() map[*rows.Table]rowTexts { //nolint:go
 	return all
 })
 
-// arrayOf is the type of the array in which a statement gets the values of a column.
+// arrayOf returns the type of the array that passes the values of a column to a statement.
 func arrayOf(field any) string {
 	switch field.(type) {
 	case *string:
@@ -61,8 +61,8 @@ func insertInto(t *rows.Table) string {
 		INSERT INTO ` + t.Name + ` AS o (` + names + `) SELECT ` + strings.Join(values, ", ") + ` FROM now, unnest(` + strings.Join(arrays, ", ") + `) AS i (` + names + `)`
 }
 
-// put writes rows whose instants are the database's own, each in the place of the one with
-// its key; of several of one key the last is written, or the first that is final.
+// put writes rows whose instants are by the database's clock. Each replaces the row with its key.
+// Of several rows with one key, it writes the last, or the first final one.
 func (tx *ownTx) put(list ...rows.Row) error {
 	if err := rows.CheckPlain(list...); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (tx *ownTx) put(list ...rows.Row) error {
 	return nil
 }
 
-// add is put for rows that are new, and tells how many were.
+// add inserts rows that are new, and returns how many were.
 func (tx *ownTx) add(list ...rows.Row) (added int64, err error) {
 	if err := rows.CheckPlain(list...); err != nil {
 		return 0, err
@@ -91,8 +91,8 @@ func (tx *ownTx) add(list ...rows.Row) (added int64, err error) {
 	return added, nil
 }
 
-// byTable yields the rows of each table, in the order of the list of tables. They are in the order
-// of their keys, so that no two transactions wait for each other, and of one key there is one.
+// byTable yields the rows of each table, in the order of the list of tables. Rows come in the order
+// of their keys, so that no two transactions wait for each other, and each key comes once.
 func byTable(list []rows.Row) func(yield func(t *rows.Table, some []rows.Row) bool) {
 	return func(yield func(t *rows.Table, some []rows.Row) bool) {
 		of := map[*rows.Table]map[string]rows.Row{}
@@ -118,7 +118,7 @@ func byTable(list []rows.Row) func(yield func(t *rows.Table, some []rows.Row) bo
 	}
 }
 
-// cleanTexts is the row with texts that PostgreSQL can keep.
+// cleanTexts returns the row with its texts in a form that PostgreSQL can store.
 func cleanTexts(t *rows.Table, r rows.Row) rows.Row {
 	r = t.Clone(r)
 	for _, f := range t.Fields(r) {
@@ -129,7 +129,7 @@ func cleanTexts(t *rows.Table, r rows.Row) rows.Row {
 	return r
 }
 
-// columnArrays are the parameters of a statement that writes rows.
+// columnArrays returns the parameters of a statement that writes rows.
 func columnArrays(t *rows.Table, base int64, list []rows.Row) []any {
 	arrays := make([]any, len(t.Columns))
 	for i := range t.Columns {

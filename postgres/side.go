@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// Side is the store as package nodestore builds on it.
+// Side returns the store in the form that package nodestore needs.
 func (db *DB) Side() side.Store { return sideStore{db} }
 
 type sideStore struct{ db *DB }
 
-// Change implements side.Store. Each change has a transaction of its own.
+// Change implements side.Store. Each change has its own transaction.
 func (s sideStore) Change(ctx context.Context, _ side.Cost, f func(tx side.Tx) error) error {
 	if err := s.db.usable(ctx); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (t sideTx) Note(e *holdfast.Entry) error {
 	return nil
 }
 
-// cleanArgs are parameters with texts that PostgreSQL can keep.
+// cleanArgs returns the parameters with their texts in a form that PostgreSQL can store.
 func cleanArgs(args []any) []any {
 	clean := make([]any, len(args))
 	for i, a := range args {
@@ -102,16 +102,14 @@ func (s sideStore) Time(at rows.Instant) (t time.Time) {
 // Full implements side.Store.
 func (s sideStore) Full() bool { return s.db.Full() }
 
-// siteHistory names the store and its history: a restored dump is in another
-// database, or has made the tables anew, and a server that took over, or went
-// back to a point in time, is on another timeline. A table keeps its number
-// whatever is done to it, VACUUM FULL too, until it is dropped.
+// siteHistory identifies the store and its history. A restored dump is in another database, or has
+// created the tables anew. A server that took over, or went back to a point in time, is on another
+// timeline. A table keeps its number (OID) until it is dropped, even through VACUUM FULL.
 const siteHistory = `SELECT m.value || '-' || d.oid || '-' || 'hf_meta'::regclass::oid || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 	FROM hf_meta AS m, pg_database AS d WHERE m.key = 'incarnation' AND d.datname = current_database()`
 
-// Incarnation implements side.Store. It changes when the tables are others, as
-// after a restored dump, and when the server has another history, as after a
-// failover.
+// Incarnation implements side.Store. It changes when the tables were replaced, for example by a
+// restored dump, and when the server has another history, for example after a failover.
 func (s sideStore) Incarnation(ctx context.Context) (id string, err error) {
 	err = s.db.read(ctx, siteHistory, nil, func(found pgx.Rows) error { return found.Scan(&id) })
 	return id, err

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// idBytes is how an id is stored: a UUID as 1 and its bytes, any other as 2
-// and its text, so that no two ids look the same.
+// idBytes returns the stored form of an id: 1 and the bytes of a UUID, or 2 and the text of any
+// other id, so that no two ids look the same.
 func idBytes(id holdfast.ID) []byte {
 	if u, ok := id.UUID(); ok {
 		return append([]byte{1}, u[:]...)
@@ -34,11 +34,11 @@ func nullText(s string) *string {
 	return &s
 }
 
-// never is an instant that does not come.
+// never is an instant that never comes.
 const never = math.MaxInt64
 
 // micros rounds up: nothing is due a moment too early.
 func micros(d time.Duration) int64 { return rows.Micros(d) }
 
-// duration turns microseconds into a Duration, the longest where they do not fit.
+// duration converts microseconds to a Duration, or to the longest one if they do not fit.
 func duration(us int64) time.Duration { return rows.Duration(us) }

@@ -1,11 +1,10 @@
 package postgres
 
-// The SQL texts of the store. Each is meant for an index: plan_test.go looks
-// for scans of whole tables, also where the statistics are of a time when a
-// table was empty. A plain join could then read all of a table for a few rows.
-// So rows that go with others are looked up in a LATERAL part that OFFSET 0
-// keeps apart, or by an ARRAY of their numbers. Parameters are arrays where a statement is about
-// several rows, one result row per row that it changed.
+// The SQL texts of the store. Each of them is written for an index. plan_test.go looks for scans of
+// whole tables, even with statistics from a time when a table was empty. With those, a plain join
+// could read a whole table for a few rows. So rows that belong to others are looked up in a LATERAL
+// part that OFFSET 0 keeps apart, or by an ARRAY of their numbers. A statement about several rows
+// takes arrays, and returns one row for each row that it changed.
 
 // Names.
 const (
@@ -22,16 +21,15 @@ const (
 	readRoute = `SELECT r.source, l.destination, r.kind, r.endpoint, r.lane FROM hf_route AS r JOIN hf_lane AS l USING (lane) WHERE r.route = $1`
 )
 
-// insertMessages takes each row's number in the caller's order, and inserts in
-// the order of ids, so that no two transactions wait for each other. A keyed
-// row waits until placeKeys has looked at it. What it returns are the ids that
-// are new.
+// insertMessages takes each row's number in the caller's order, and inserts in the order of ids, so
+// that no two transactions wait for each other. A keyed row is blocked until placeKeys has decided
+// about it. It returns the rows that are new.
 const (
 	insertMessages = insertHead + ` ON CONFLICT (id) DO NOTHING` + insertTail + `
 	SELECT id, seq FROM new`
-	// insertMinted is insertMessages for ids that nobody else can have, and counts
-	// what it writes: a transaction of one statement.
-	// It writes nothing where the tables are others than those that the names are of.
+	// insertMinted is insertMessages for ids that nobody else can have, with the counters: a
+	// transaction of one statement. It writes nothing if the tables are not those that the numbers
+	// of names belong to.
 	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t WHERE ` + readTable + ` = $13),
 	` + insertNamed + `
 	message AS (
@@ -46,9 +44,9 @@ const (
 	message AS (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey, bundle)
 		SELECT seq, id, CASE WHEN (SELECT known FROM named) THEN route END, lane, t, payload, headers, corr, retry, delay, ttl, okey, bundle FROM input, now ORDER BY id`
-	// insertNamed says once for all rows whether each number still has its name: a
-	// row that is gone makes the number a NULL, which the table refuses (F1-124). A
-	// caller's snapshot may be older than a name, and cannot tell.
+	// insertNamed checks, once for all rows, that each number still has its name. If a name's row
+	// is gone, the number becomes a NULL, which the table refuses (F1-124). It skips the check in a
+	// caller's snapshot, which may be older than a name.
 	insertNamed = `named AS MATERIALIZED (SELECT current_setting('transaction_isolation') IN ('repeatable read', 'serializable') OR NOT EXISTS (SELECT FROM (SELECT DISTINCT i.route, i.lane FROM unnest($2::integer[], $3::integer[]) AS i (route, lane)) AS i
 		WHERE NOT EXISTS (SELECT FROM hf_route AS r WHERE r.route = i.route AND r.lane = i.lane)) AS known),`
 	insertRows = ` unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::bigint[])
@@ -64,26 +62,27 @@ const (
 		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower))`
 )
 
-// payloadOf is the payload of hf_message AS m. NULL: that of its bundle is lost.
+// payloadOf is the payload of hf_message AS m. It is NULL if the bundle that had it is gone.
 const payloadOf = `CASE WHEN m.bundle IS NULL THEN m.payload ELSE (SELECT b.payload FROM hf_bundle AS b WHERE b.seq = m.bundle) END`
 
-// findMessages reads what must be the same of two messages of one id, and where the first stands.
+// findMessages reads what two messages with one id must have in common, and the state of the stored
+// one.
 const findMessages = `SELECT m.id, m.route, ` + payloadOf + `, q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(f.state, 0)
 	FROM hf_message AS m LEFT JOIN LATERAL (SELECT * FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
 	LEFT JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true WHERE m.id = ANY ($1::bytea[])`
 
 // Bundles: outbox_bundle.go.
 const (
-	// findBundles gives what has no bundle of its name a number for one.
+	// findBundles gives a number to each bundle whose name is new.
 	findBundles = `SELECT i.n, CASE WHEN b.seq IS NULL THEN nextval('hf_seq') ELSE 0 END, b.hash,
 			CASE WHEN b.seq IS NULL THEN 0 ELSE coalesce(b.state, (SELECT CASE WHEN q.owner IS NULL THEN 0 ELSE 1 END FROM hf_queue AS q WHERE q.seq = b.first),
 				(SELECT f.state FROM hf_final AS f WHERE f.seq = b.first), 0) END
 		FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS i (id, kind, source, n)
 		LEFT JOIN LATERAL (SELECT seq, hash, first, state FROM hf_bundle AS h WHERE h.id = i.id AND h.kind = i.kind AND h.source = i.source OFFSET 0) AS b ON true`
 	takenIDs = `SELECT id FROM hf_message WHERE id = ANY ($1::bytea[])`
-	// insertBundles follows insertMessages in its transaction, and fails where a name is there. It
+	// insertBundles follows insertMessages in its transaction, and fails if a name exists. It
 	// inserts in the order of names, so that no two transactions wait for each other. A bundle and
-	// the notifications of its messages are of the instant of the messages.
+	// the notifications of its messages have the time at which the messages were created.
 	insertBundles = `WITH now AS MATERIALIZED (SELECT created AS t FROM hf_message WHERE seq = ($7::bigint[])[1]),
 		note AS (
 			INSERT INTO hf_notification (` + notificationRow + `, created)
@@ -95,12 +94,12 @@ const (
 		ORDER BY i.id, i.kind, i.source`
 )
 
-// What shows that a transaction is committed: tx.go.
+// Proof that a transaction is committed: tx.go.
 const (
 	isEnqueued = `SELECT seq FROM hf_message WHERE id = ANY ($1::bytea[]) LIMIT 1`
-	// isAlive finds the process of a connection that was lost, and ends it when
-	// it waits for its client. One that is at work may wait for a standby; one in
-	// a transaction of several statements is another client's by now (a pooler).
+	// isAlive finds the process of a lost connection, and ends it if it waits for its client. A
+	// process that is working may wait for a standby. A process in a transaction of several
+	// statements serves another client by now (a pooler).
 	isAlive = `SELECT CASE WHEN $2 AND wait_event = 'ClientRead' THEN pg_terminate_backend(pid) END FROM pg_stat_activity
 		WHERE pid = $1 AND usename = current_user AND state NOT LIKE 'idle in transaction%'`
 	isClaimed = `SELECT q.seq FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] LIMIT 1`
@@ -109,7 +108,7 @@ const (
 // Ordering keys: outbox_key.go.
 const (
 	lockKeys = `SELECT pg_advisory_xact_lock($1, k) FROM unnest($2::integer[]) AS k`
-	// It goes from key to key: a key may have a million rows.
+	// unplaced goes from key to key, since a key may have a million rows.
 	unplaced = `WITH RECURSIVE open AS (
 			(SELECT lane, okey, 1::bigint AS n FROM hf_queue WHERE blocked = 2 ORDER BY lane, okey LIMIT 1)
 			UNION ALL
@@ -117,11 +116,11 @@ const (
 				SELECT q.lane, q.okey FROM hf_queue AS q WHERE q.blocked = 2 AND (q.lane, q.okey) > (o.lane, o.okey) ORDER BY q.lane, q.okey LIMIT 1) AS x
 			WHERE o.n < $1)
 		SELECT lane, okey FROM open`
-	// placeKeys lets the first message of each key go, unless in a strict lane one
-	// before it is parked: where the key has no head, and in the place of one that
-	// was accepted later and that nobody has in hand, nor takes at this moment. Of
-	// those that nobody has looked at it blocks some thousand; the next claims do
-	// the rest: a caller's transaction may have brought any number.
+	// placeKeys releases the first message of each key, unless the lane is strict and an earlier
+	// message of the key is parked. It does so if the key has no head, or replaces a head that was
+	// accepted later, if nobody has claimed that head or is claiming it now. It also blocks some
+	// thousand undecided rows. The next claims do the rest, since a caller's transaction may have
+	// brought any number.
 	placeKeys = `WITH key AS (SELECT DISTINCT k.lane, k.okey FROM unnest($1::integer[], $2::text[]) AS k (lane, okey)),
 		next AS MATERIALIZED (
 			SELECT k.lane, k.okey, n.seq, h.seq AS head, h.owner
@@ -149,12 +148,10 @@ const (
 			due = least(greatest(q.start, CASE WHEN q.blocked = 2 THEN hf_now() - 1000000 ELSE hf_now() END), q.expires) WHERE q.seq = ANY (ARRAY (SELECT seq FROM first)) RETURNING q.lane`
 )
 
-// claimMessages takes due rows of each lane that nobody has. A row of an
-// ordering key is due when it is the key's turn, or when its time is over.
-// Rows that were in hand when an owner died are taken by claimSuspects, a few
-// at a time. Both answer with one row at least, which says what time it is. An
-// owner that has been buried gets nothing: whoever buries one waits for its
-// claims, or they for that.
+// claimMessages takes due, unclaimed rows of each lane. A row of an ordering key is due when it is
+// the key's turn, or when it has expired. claimSuspects takes rows that were in hand when an owner
+// died, a few at a time. Both return at least one row, which tells the time. A buried owner gets
+// nothing: burying an owner waits for its claims, or they wait for the burial.
 const (
 	claimMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	want AS (SELECT * FROM unnest($4::integer[], $5::bigint[], $6::bigint[]) AS w (lane, n, floor)),
@@ -171,8 +168,8 @@ const (
 			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision, blocked FROM hf_queue AS q
 			WHERE q.deaths = $5 AND q.deaths > 0 AND q.lane = ANY ($4::integer[]) AND q.due <= now.t AND q.owner IS NULL AND NOT q.given_up AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT $6 FOR UPDATE SKIP LOCKED) AS q),` + claimGot
-	// claimGot takes as many as fit into the bytes of payload that one call may read: the
-	// first of each lane before the second of any, so that none waits behind the backlog of others.
+	// claimGot takes as many rows as fit into the payload bytes of one call: the first of each lane
+	// before the second of any, so that no lane waits behind the backlog of others.
 	claimGot = `
 	sized AS MATERIALIZED (
 		SELECT g.*, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey, m.bundle, m.size,
@@ -187,18 +184,18 @@ const (
 	FROM now AS n LEFT JOIN sized AS s ON (s.seq IN (SELECT seq FROM mine)) IS TRUE`
 	// claimBundles reads each payload once, however many of its messages were claimed.
 	claimBundles = `SELECT seq, payload FROM hf_bundle WHERE seq = ANY ($1::bigint[])`
-	// fewestDeaths finds which of the suspects are tried next.
+	// fewestDeaths finds the suspects that are tried next.
 	fewestDeaths = `SELECT deaths, count(*) FROM (
 			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= (SELECT hf_now()) AND q.owner IS NULL LIMIT 10000) AS s
 		GROUP BY deaths ORDER BY deaths LIMIT 1`
-	// nextDue tells when the next row of each lane is due.
+	// nextDue returns when the next row of each lane is due.
 	nextDue = `SELECT hf_now(), w.lane, (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.lane > 0 AND q.due > $2 AND q.owner IS NULL AND q.deaths = 0 ORDER BY q.due LIMIT 1),
 		EXISTS (SELECT FROM hf_queue AS q WHERE q.blocked = 2), EXISTS (SELECT FROM hf_queue AS q WHERE q.deaths > 0)
 		FROM unnest($1::integer[]) AS w (lane)`
 	giveBack = `UPDATE hf_queue AS q SET owner = NULL, claim = NULL
 		WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] RETURNING q.seq, q.lane, q.given_up`
-	// putAside gives claims back, to be due at other instants. hf_queue.due from
-	// 2^62 on is that of messages that are held.
+	// putAside gives claims back, with other due times. A due time of 2^62 or more marks a held
+	// message.
 	putAside = `UPDATE hf_queue AS q SET owner = NULL, claim = NULL, due = ($3::bigint[])[width_bucket(q.seq, $1)]
 		WHERE q.seq = ANY ($1::bigint[]) AND q.owner = $2`
 	someHeld = `SELECT q.seq, q.lane FROM hf_lane AS l, LATERAL (SELECT seq, lane FROM hf_queue AS h
@@ -214,17 +211,17 @@ const (
 		SELECT seq, lane, okey FROM gone`
 )
 
-// Settlements: outbox_settle.go. Each changes only rows that the owner still has by
-// that claim. The arrays are in the order of $2, which grows, so that a row finds
-// its values by width_bucket: a join would be planned by what the statistics
-// say of owners, which is that there are none, and then be quadratic.
+// Settlements: outbox_settle.go. Each changes only rows that the owner still has under that claim.
+// The arrays are in the ascending order of $2, so that a row finds its values by width_bucket. A
+// join would be planned by the statistics about owners, which say that there are none, and would
+// then be quadratic.
 const (
 	settleDelivered = settleHead + `
 		SELECT seq FROM gone`
 	settleNotified = settleHead + noteDelivered + `
 		SELECT seq FROM gone`
-	// settlePlain is settleDelivered for rows without a key, and counts what it
-	// changes: a transaction of one statement.
+	// settlePlain is settleDelivered for rows without a key, with the counters: a transaction of
+	// one statement.
 	settlePlain         = settleHead + settleTally
 	settlePlainNotified = settleHead + noteDelivered + settleTally
 	settleTally         = `,
@@ -268,8 +265,8 @@ const (
 
 // Leases: node.go.
 const (
-	// takeName gives the name a new owner number, unless somebody alive has it:
-	// then none is used up.
+	// takeName gives the name a new owner number, unless a live node has the name. In that case it
+	// uses up no number.
 	takeName = `WITH before AS (SELECT owner FROM hf_node WHERE name = $1),
 		new AS (
 			INSERT INTO hf_node (name, owner, started, beat, until, lanes, about)
@@ -286,23 +283,20 @@ const (
 	beatNow  = `UPDATE hf_node SET beat = hf_now(), until = hf_now() + $3, lanes = $4 WHERE name = $1 AND owner = $2 RETURNING owner`
 	allNodes = `SELECT owner, lanes, beat, until >= hf_now() FROM hf_node ORDER BY owner`
 	silent   = `SELECT name, owner, about FROM hf_node WHERE until < hf_now() AND owner = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED`
-	// tellAll waits for no disk: what it tells is committed already.
+	// tellAll does not wait for the disk, since the change that it announces is already committed.
 	tellAll  = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`
 	dropNode = `DELETE FROM hf_node WHERE owner = $1`
-	// lockNode waits for the claims of an owner that are under way, and keeps
-	// it from claiming more.
+	// lockNode waits for the running claims of an owner, and keeps it from claiming more.
 	lockNode = `SELECT FROM hf_node WHERE owner = $1 FOR UPDATE`
-	// giveBackLost gives back what an owner has claimed under numbers of which
-	// it does not know whether they are committed; giveBackAll whatever it has
-	// claimed. They read the table, as reclaimDead does.
+	// giveBackLost gives back what an owner has claimed under numbers whose commit is in doubt;
+	// giveBackAll gives back all that it has claimed. They scan the table, as reclaimDead does.
 	giveBackLost = `WITH lost AS MATERIALIZED (SELECT seq FROM hf_queue WHERE owner = $1 AND claim = ANY ($2::bigint[]) ORDER BY seq FOR UPDATE),` + backAgain
 	giveBackAll  = `WITH lost AS MATERIALIZED (SELECT seq FROM hf_queue WHERE owner = $1 ORDER BY seq FOR UPDATE),` + backAgain
 	backAgain    = `
 		back AS (UPDATE hf_queue SET owner = NULL, claim = NULL WHERE seq = ANY (ARRAY (SELECT seq FROM lost)) RETURNING lane)
 		SELECT DISTINCT lane FROM back`
-	// reclaimDead gives back what an owner had in hand when it was last heard
-	// of. Nothing tells which rows those are but the rows: it reads the table,
-	// once for each death.
+	// reclaimDead gives back what a dead owner had in hand. Only the rows themselves tell which
+	// they are, so it scans the table, once for each death.
 	reclaimDead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE owner = $1 ORDER BY seq FOR UPDATE),
 		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, tries = q.tries + 1, deaths = least(q.deaths + 1, 1000),
@@ -324,7 +318,8 @@ const (
 	readTally = `SELECT t.lane, coalesce(l.destination, ''), t.pending, t.parked, t.expired, t.inbox, t.kept FROM (
 			SELECT lane, sum(pending)::bigint AS pending, sum(parked)::bigint AS parked, sum(expired)::bigint AS expired, sum(inbox)::bigint AS inbox, sum(kept)::bigint AS kept
 			FROM hf_tally WHERE owner <> $1 GROUP BY lane) AS t LEFT JOIN hf_lane AS l USING (lane)`
-	// sumUpNobodys does the same for some of what nobody knows of in memory.
+	// countNobodys counts rows of changes that no node has in memory; sumUpNobodys sums up some of
+	// them.
 	countNobodys = `SELECT count(*) FROM (SELECT FROM hf_tally WHERE owner = 0 LIMIT $1) AS x`
 	sumUpNobodys = `WITH gone AS (DELETE FROM hf_tally WHERE ctid = ANY (ARRAY (SELECT ctid FROM hf_tally WHERE owner = 0 LIMIT $1)) RETURNING *)
 		INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)

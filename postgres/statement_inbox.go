@@ -4,27 +4,26 @@ package postgres
 const (
 	currentXID = `SELECT pg_current_xact_id()::text, ` + readTable
 
-	// identity tells these tables from those of another schema, database or
-	// server, and from copies of them.
+	// identity distinguishes these tables from those of another schema, database or server, and
+	// from copies of them.
 	identity = `SELECT m.value || ' ' || d.oid || ' ' || 'hf_meta'::regclass::oid FROM hf_meta AS m, pg_database AS d
 		WHERE m.key = 'incarnation' AND d.datname = current_database()`
 
-	// enterJoined looks at a transaction that somebody else began. What is
-	// accepted must be on disk when it commits, so it gives up a
-	// synchronous_commit of off.
+	// enterJoined checks a transaction that somebody else has begun. An accepted message must be on
+	// disk when it commits, so it changes a synchronous_commit of off.
 	enterJoined = `SELECT coalesce((` + identity + `), ''), current_setting('transaction_read_only') = 'on',
 		CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END,
 		CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END IS NOT NULL`
 
-	// tallyMessages counts what is new in a transaction whose end nobody tells us.
+	// tallyMessages counts the new messages of a transaction whose end the store does not learn.
 	tallyMessages = `INSERT INTO hf_tally (owner, lane, pending) SELECT 0, lane, count(*) FROM hf_message WHERE id = ANY ($1::bytea[]) GROUP BY lane`
 
 	takeBackMessages = `WITH gone AS (DELETE FROM hf_message WHERE id = ANY ($1::bytea[]) RETURNING seq),
 		queue AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY (ARRAY (SELECT seq FROM gone)))
 		DELETE FROM hf_event AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone))`
 
-	// conclude counts what stands of all that a transaction has written: the
-	// caller may have gone back to a savepoint.
+	// conclude counts the rows that still exist of those that a transaction has written, since the
+	// caller may have rolled back to a savepoint.
 	conclude = `WITH new AS (
 			INSERT INTO hf_tally (owner, lane, pending, inbox)
 			SELECT $1::bigint, lane, count(*), 0::bigint FROM hf_message WHERE id = ANY ($2::bytea[]) GROUP BY lane
@@ -40,14 +39,14 @@ const (
 	savePart    = `SAVEPOINT hf_part`
 	releasePart = `RELEASE SAVEPOINT hf_part`
 
-	// remember inserts an id. One that another transaction is about to insert
-	// is waited for; the next statement then sees it.
+	// remember inserts an id. If another transaction is inserting the same id, it waits for it, and
+	// the next statement sees that row.
 	remember = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		new AS (
 			INSERT INTO hf_inbox (seq, source, id, endpoint, hash, received, processed, expires)
 			SELECT nextval('hf_seq'), $1, $2, $3, $4, t, t, t + $5 FROM now ON CONFLICT (source, id) DO NOTHING RETURNING seq, source, id, endpoint, kept, received),` + noteArrived + `
 		SELECT seq FROM new`
-	// noteArrived is for followers of the journal.
+	// noteArrived tells followers of the journal.
 	noteArrived = `
 		note AS (
 			INSERT INTO hf_event (kind, at, subject, id, detail)
@@ -57,8 +56,8 @@ const (
 	isArrived   = `SELECT seq FROM hf_inbox WHERE seq = ANY ($1::bigint[]) LIMIT 1`
 	isKept      = `SELECT x.seq FROM hf_source AS s CROSS JOIN LATERAL (SELECT seq, kept FROM hf_inbox AS h WHERE h.source = s.source AND h.id = $2 OFFSET 0) AS x WHERE s.name = $1 AND x.kept`
 	setResponse = `UPDATE hf_inbox SET response = $2 WHERE seq = $1 RETURNING seq`
-	// setContent is for a row whose first message has failed: another one of the
-	// same id, with other content, takes its place.
+	// setContent is for a row whose first message has failed. Another message with the same id and
+	// other content takes its place.
 	setContent = `UPDATE hf_inbox SET endpoint = $2, hash = $3, expires = received + $4 WHERE seq = $1`
 	dropInbox  = `WITH gone AS (DELETE FROM hf_inbox WHERE seq = ANY ($1::bigint[]) RETURNING source, id)
 		DELETE FROM hf_event AS e USING gone AS g JOIN hf_source AS s USING (source) WHERE e.tx = pg_current_xact_id() AND e.id = g.id AND e.subject = s.name`
@@ -67,9 +66,8 @@ const (
 
 // The inbox of a node: inbox_keep.go, inbox_kept.go.
 const (
-	// keepInbox takes numbers in the caller's order and inserts in the order of
-	// ids, so that no two transactions wait for each other. Its rows are those
-	// that are new.
+	// keepInbox takes numbers in the caller's order and inserts in the order of ids, so that no two
+	// transactions wait for each other. It returns the rows that are new.
 	keepInbox = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		input AS MATERIALIZED (
 			SELECT nextval('hf_seq') AS seq, i.* FROM unnest($1::integer[], $2::bytea[], $3::text[], $4::bytea[], $5::boolean[], $6::bigint[], $7::bytea[],
@@ -97,7 +95,7 @@ const (
 
 	sourcesOf = `SELECT s.name, x.kept FROM hf_source AS s CROSS JOIN LATERAL (SELECT kept FROM hf_inbox AS h WHERE h.source = s.source AND h.id = $1 OFFSET 0) AS x ORDER BY s.name`
 
-	// finishKept ends a kept row; what it returns is how the row stood before.
+	// finishKept ends a kept row, and returns the former state of the row.
 	finishKept = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		old AS MATERIALIZED (
 			SELECT x.seq, x.kept, x.response FROM hf_source AS s JOIN hf_inbox AS x ON x.source = s.source AND x.id = $2 WHERE s.name = $1 FOR UPDATE OF x),
@@ -111,11 +109,9 @@ const (
 
 	lockUpkeep = `SELECT pg_try_advisory_xact_lock($1, $2)`
 
-	// forgetInbox looks at the next rows in the order in which they came, and
-	// deletes those whose time is over. Rows that came after the horizon, and
-	// all behind them, are too young.
-	// $3 is the horizon, $4 what time it is, $5 and $6 the leaps of the clock:
-	// belief.Guard.End.
+	// forgetInbox reads the next rows in the order of their arrival, and deletes those whose time
+	// is over. Rows that came after the horizon, and all behind them, are too young. $3 is the
+	// horizon, $4 the time, $5 and $6 the leaps of the clock: belief.Guard.End.
 	forgetInbox = `WITH page AS MATERIALIZED (SELECT seq, kept, received, processed, expires FROM hf_inbox WHERE seq > $1 ORDER BY seq LIMIT $2),
 		old AS MATERIALIZED (SELECT p.* FROM page AS p WHERE p.received <= $3),
 		free AS MATERIALIZED (

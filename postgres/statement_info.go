@@ -4,16 +4,15 @@ const listNodes = `SELECT n.name, n.owner, t - n.started, t - n.beat, n.until - 
 		ARRAY(SELECT l.destination FROM hf_lane AS l WHERE l.lane = ANY (n.lanes) ORDER BY 1), n.about
 	FROM hf_node AS n, hf_now() AS t ORDER BY n.name`
 
-// What a server tells of itself is by its real clock: that of the store may be
-// another one in tests.
+// A server's facts use its real clock, since the store's clock may be another one in tests.
 const (
 	serverClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 	serverFacts = `SELECT current_setting('server_version'), coalesce(host(inet_server_addr()) || ':' || inet_server_port(), 'local'),
 		current_database()::text, current_user::text, (SELECT coalesce(sum(numbackends), 0)::integer FROM pg_stat_database), current_setting('max_connections')::integer,
 		current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('fsync')::boolean, current_setting('full_page_writes')::boolean,
 		(SELECT count(*)::integer FROM pg_stat_activity WHERE wait_event = 'SyncRep'), NOT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')`
-	// serverHolders: of other roles' sessions only the number of transactions is
-	// to be seen. A session of another database holds nothing here.
+	// serverHolders: for sessions of other roles, only the number of transactions is visible. A
+	// session of another database holds nothing here.
 	serverHolders = `WITH holder AS (
 			SELECT 'session' AS kind, format('%s, process %s: %s', coalesce(nullif(application_name, ''), 'no name'), pid, coalesce(state, 'not to be seen')) AS who,
 				xact_start AS since, greatest(age(backend_xmin), age(backend_xid)) AS back

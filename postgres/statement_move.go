@@ -3,18 +3,18 @@ package postgres
 // Moves between stores: move_export.go, move_import.go. No node uses the database then.
 const (
 	lockNodes = `LOCK TABLE hf_node IN EXCLUSIVE MODE`
-	// Where no node is left to write it, hf_now stands still.
+	// hf_now stands still if no node is left to write it.
 	liveNodes   = `SELECT n.name, n.about FROM hf_node AS n, hf_clock AS c WHERE n.until >= c.at + greatest(hf_raw() - c.raw, 0) ORDER BY n.name`
 	exportUse   = `SELECT coalesce(pg_sequence_last_value('hf_owner'::regclass), 0)::text`
 	exportMeta  = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = $1), '')`
 	exportMarks = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = $1), ''), coalesce((SELECT value FROM hf_meta WHERE key = $2), '')`
-	// leaveNobody ends what leases and claims are left of nodes that were gone:
-	// one that was only paused must not go on in a store that was moved.
+	// leaveNobody ends the leases and claims that are left of nodes that are gone: a node that was
+	// only suspended must not continue in a store that was moved.
 	leaveNobody = `WITH gone AS (DELETE FROM hf_node)
 		UPDATE hf_queue SET owner = NULL, claim = NULL WHERE owner IS NOT NULL`
 	dropMeta = `DELETE FROM hf_meta WHERE key = $1`
-	// exportNow is what tickClock makes of the row at a node's start: hf_now lags
-	// behind by all the time that no node ran, and instants are copied as distances from it.
+	// exportNow is what tickClock makes of the row when a node starts. hf_now lacks all the time in
+	// which no node ran, and instants are copied as distances from it.
 	exportNow = `SELECT c.at + greatest(c.shows - CASE WHEN c.high > c.raw AND c.high <= c.shows THEN c.high ELSE c.raw END, 0)
 		FROM (SELECT at, raw, high, hf_raw() AS shows FROM hf_clock) AS c`
 
@@ -49,7 +49,7 @@ const (
 		WHERE x.before < $3 ORDER BY x.seq`
 
 	exportSettings = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'notify'), 0), coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'book'), 0)`
-	// exportNotifications tells what a copy was only where its message is purged.
+	// exportNotifications returns the final state of a copy only if its message is purged.
 	exportNotifications = `SELECT n.seq, n.bundle, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.site, n.instance, n.script, n.execution, n.parent, n.enqueued, n.created,
 			CASE e.state WHEN 2 THEN e.settled END, m.seq IS NULL, coalesce(e.state, 0), e.settled, e.tried, coalesce(e.failures, 0), coalesce(e.tries, 0), coalesce(e.cycle, 0), coalesce(e.reason, ''), coalesce(e.last_error, '')
 		FROM (
@@ -59,17 +59,18 @@ const (
 		LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
 		WHERE n.before < $3 ORDER BY n.seq`
 
-	// importDelivered notes of messages that were delivered, and are there, what
-	// their settlement would have.
+	// importDelivered writes, for delivered messages that still exist, what their settlement would
+	// have written.
 	importDelivered = `INSERT INTO hf_notification_end (seq, site, state, settled, failures, tries, cycle, last_error, tried)
 		SELECT f.seq, n.site, 2, n.delivered, f.failures, f.tries, f.cycle,
 			(SELECT e.error FROM hf_event AS e WHERE e.message = f.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), n.delivered
 		FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS n (seq, site, delivered)
 		CROSS JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = n.seq OFFSET 0) AS f`
 
-	// A new row gets a number above all that were copied.
+	// importNumbers makes new rows get numbers above all copied ones.
 	importNumbers = `SELECT setval('hf_seq'::regclass, greatest($1::bigint, $2, 1)), setval(pg_get_serial_sequence('hf_event', 'seq')::regclass, greatest($3::bigint, 1))`
-	// importBundled: in the other store bundles may have had numbers of their own.
+	// importBundled does the same for bundles, which may have had numbers of their own in the other
+	// store.
 	importBundled = `SELECT setval('hf_seq'::regclass, greatest(coalesce(pg_sequence_last_value('hf_seq'::regclass), 1), (SELECT max(seq) FROM hf_bundle)))`
 	importBook    = `INSERT INTO hf_meta (key, value) VALUES ('book', $1::bigint::text) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	importLanes   = `SELECT lane FROM hf_lane ORDER BY lane`

@@ -6,8 +6,8 @@ const (
 	// notificationRow names columns in the order of noteColumns.
 	notificationRow = `seq, bundle, copy, id, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued`
 
-	// noteDelivered is a part of a settlement: of those that were delivered it
-	// keeps what they were. It is left out where no lane is a channel's.
+	// noteDelivered is part of a settlement: it stores the final state of delivered notifications.
+	// It is left out if no lane belongs to a channel.
 	noteDelivered = `,
 		note AS (
 			INSERT INTO hf_notification_end (seq, site, state, settled, failures, tries, cycle, last_error, tried)
@@ -16,12 +16,12 @@ const (
 			FROM now, gone AS g CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
 			ON CONFLICT (seq) DO NOTHING)`
 
-	// notificationStands finds how a copy of hf_notification AS n stands: in one
-	// of two tables while there is its message, in the third after that.
+	// notificationStands finds the state of a copy, hf_notification AS n: in one of two tables
+	// while its message exists, and in the third after that.
 	notificationStands = ` LEFT JOIN LATERAL (SELECT * FROM hf_queue AS h WHERE h.seq = n.seq OFFSET 0) AS q ON true
 		LEFT JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = n.seq OFFSET 0) AS f ON true
 		LEFT JOIN LATERAL (SELECT * FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true`
-	// walkColumns are what notify.Query asks about.
+	// walkColumns are the columns that notify.Query filters by.
 	walkColumns = `n.seq, n.created, n.channel, n.list, n.type, n.site, n.script, n.subject,
 		CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) ELSE 0 END, coalesce(q.tries, f.tries, e.tries, 0)`
 	notificationColumns = walkColumns + `, n.id, n.message, n.instance, n.execution, n.parent, coalesce(n.enqueued, 0),
@@ -33,8 +33,8 @@ const (
 	walkNotifications = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
 		SELECT ` + walkColumns + `, n.seq, now.t FROM now, (SELECT * FROM hf_notification WHERE seq < $1 ORDER BY seq DESC LIMIT $2) AS n` + notificationStands + `
 		ORDER BY n.seq DESC`
-	// walkWaiting goes through what is not delivered: each part of it has a table
-	// or an index of its own. Some are of messages without a notification.
+	// walkWaiting goes through undelivered notifications. Each part of it has a table or an index.
+	// Some rows belong to messages without a notification.
 	walkWaiting = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		page AS MATERIALIZED (
 			SELECT seq FROM (
@@ -54,16 +54,16 @@ const (
 		CROSS JOIN LATERAL (` + copiesOf + `) AS c CROSS JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.seq = c.seq OFFSET 0) AS n` + notificationStands + notificationNamed + ` ORDER BY n.copy`
 	getNotificationBody = `SELECT b.payload FROM hf_bundle AS b` + notificationNamed
 	notificationSites   = `SELECT source FROM hf_bundle WHERE id = $1 AND kind = 'notification' ORDER BY source`
-	// copiesOf are the numbers of the copies of hf_bundle AS b.
+	// copiesOf returns the numbers of the copies of hf_bundle AS b.
 	copiesOf = `SELECT b.first AS seq UNION ALL SELECT h.seq FROM hf_notification AS h WHERE h.bundle = b.seq AND h.copy > 0`
-	// notificationNamed is where the bundle of a notification is.
+	// notificationNamed finds the bundle of a notification.
 	notificationNamed = ` WHERE b.id = $1 AND b.kind = 'notification' AND b.source = $2`
 
 	targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.cycle, t.server, t.tls, t.truncated, t.at`
 	targetsOf     = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = $1) ORDER BY t.channel, t.address`
 	targetsOfSeq  = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = $1 ORDER BY t.channel, t.address`
 	findSeqs      = `SELECT id, seq, EXISTS (SELECT FROM hf_follower) FROM hf_message WHERE id = ANY ($1::bytea[])`
-	// noteTargets tells followers of the journal of what has just been put.
+	// noteTargets tells followers of the journal about the targets that were just written.
 	noteTargets = `INSERT INTO hf_event (message, kind, at, cycle, attempt, outcome, code, subject, detail)
 		SELECT t.seq, 8, t.at, t.cycle, t.attempts, CASE t.result WHEN 1 THEN 5 WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 4 END, nullif(t.code, ''), t.address, json_build_object('channel', t.channel)::text
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS i (seq, channel, address, result, attempts)
@@ -71,7 +71,7 @@ const (
 		WHERE t.result = i.result AND t.attempts = i.attempts`
 )
 
-// The numbers of NO-17. Lanes of channels have names of their own.
+// The numbers of NO-17. The lanes of channels have a prefix in their names.
 const (
 	ofChannelLanes = ` WHERE l.destination >= 'channel:' AND l.destination < 'channel;' GROUP BY n.site`
 	waitingBySite  = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
@@ -84,12 +84,12 @@ const (
 	deliveredBySite = `SELECT site, count(*) FROM hf_notification_end AS e WHERE e.settled > (SELECT hf_now()) - $1::bigint AND e.settled > 0 AND e.state = 2 GROUP BY site`
 )
 
-// Retention of notifications. A message may be gone for long.
+// Retention of notifications. Their messages may have been gone for long.
 const (
 	pastNotifications = `SELECT e.settled, e.seq, n.bundle FROM hf_notification_end AS e
 		CROSS JOIN LATERAL (SELECT bundle FROM hf_notification AS h WHERE h.seq = e.seq OFFSET 0) AS n
 		WHERE e.settled < $1 AND e.settled > 0 AND (e.settled, e.seq) > ($2, $3) ORDER BY e.settled, e.seq LIMIT $4`
-	// purgeNotifications passes over those of which a copy is not as old, or has its message still.
+	// purgeNotifications skips bundles with a copy that is younger, or whose message still exists.
 	purgeNotifications = `WITH old AS MATERIALIZED (
 			SELECT b.seq, b.first FROM unnest($1::bigint[]) AS i (bundle)
 			CROSS JOIN LATERAL (SELECT seq, first FROM hf_bundle AS h WHERE h.seq = i.bundle OFFSET 0) AS b

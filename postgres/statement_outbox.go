@@ -1,8 +1,8 @@
 package postgres
 
-// What people see of messages, and do to them.
+// What operators see of messages, and do to them.
 
-// recordColumns are what a Record needs besides its history and payload.
+// recordColumns are the columns of a Record, apart from its history and payload.
 const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END,
 	coalesce(f.reason, ''), coalesce(q.failures, f.failures), coalesce(q.tries, f.tries), coalesce(q.cycle, f.cycle), m.created, coalesce(q.due, 0),
 	coalesce(q.expires, f.expires), coalesce(f.settled, 0), coalesce(m.okey, ''), coalesce(q.force, f.force), coalesce(q.blocked, 0), coalesce(q.given_up, false),
@@ -11,26 +11,26 @@ const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHE
 	coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0),
 	CASE WHEN coalesce(q.cycle, f.cycle) > 1 THEN coalesce(q.expires, f.expires) - coalesce((` + setAnew + ` = m.seq), m.created) ELSE coalesce(m.ttl, 0) END`
 
-// recordTables are read in one snapshot: a message stands in one of two.
+// recordTables are read in one snapshot, since a message is in one of two tables.
 const recordTables = ` FROM hf_message AS m JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = m.lane
 	LEFT JOIN LATERAL (SELECT * FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
 	LEFT JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true`
 
-// eventColumns are what readEvent reads, of hf_event AS e.
+// eventColumns are the columns that scanEvent reads, of hf_event AS e.
 const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took,
 	coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')`
 
 const (
 	getRecord = `SELECT ` + payloadOf + `, ` + recordColumns + recordTables + ` WHERE m.id = $1`
-	// getStanding reads nothing that is large: it runs again and again.
+	// getStanding reads nothing large, since it runs again and again.
 	getStanding = `SELECT CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END, coalesce(q.tries, f.tries), coalesce(q.cycle, f.cycle)
 		FROM hf_message AS m
 		LEFT JOIN LATERAL (SELECT owner, tries, cycle FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
 		LEFT JOIN LATERAL (SELECT seq, state, tries, cycle FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true WHERE m.id = $1`
 	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = $1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
 
-	// A list first finds out which rows it shows. Each of these reads a bounded
-	// number of rows before $1, newest first.
+	// A list first finds the rows that it shows. Each of these statements reads a bounded number of
+	// rows before $1, newest first.
 	listRecords = `SELECT ` + recordColumns + recordTables + ` WHERE m.seq = ANY ($1::bigint[]) ORDER BY m.seq DESC`
 	listAside   = `SELECT seq FROM hf_final AS f WHERE f.state IN (3, 4, 5) AND f.lane > 0
 		AND (f.state, f.seq) < ($2, $1) AND f.state >= $2 ORDER BY f.state DESC, f.seq DESC LIMIT $3`
@@ -60,7 +60,7 @@ const (
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, actor) SELECT seq, 3, 0, t, cycle + 1, 0, $4 FROM gone, now`
 	hastenMany = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
 		UPDATE hf_queue AS q SET due = t FROM now WHERE q.seq = ANY ($1::bigint[]) AND owner IS NULL AND blocked = 0 AND revision = 0 AND due > t AND due <= t + $2::bigint RETURNING q.lane`
-	// Who has discarded what ends only now stands in the history.
+	// The history says who has discarded a message that ends only now.
 	discardFinal = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (UPDATE hf_final SET state = 5, settled = t, reason = $2::text FROM now WHERE seq = ANY ($1::bigint[]) RETURNING seq, cycle, tries, t)
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 5, t, cycle, tries, $2::text, ` + discardedBy + ` FROM gone AS g`
@@ -78,7 +78,7 @@ const (
 		marked AS (UPDATE hf_queue SET given_up = true WHERE seq = $1 RETURNING seq, cycle, tries)
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 1, t, cycle, tries, $2, $3 FROM marked, now`
 	givenUp = `SELECT seq, lane, coalesce(okey, '') FROM hf_queue WHERE given_up AND owner IS NULL LIMIT $1`
-	// $4 is the TTL that begins anew then; 0: it does not.
+	// $4 is the TTL that starts again at the new time; 0: none.
 	reschedule = `WITH now AS MATERIALIZED (SELECT hf_now() + $2::bigint AS due),
 		moved AS (
 			UPDATE hf_queue AS q SET revision = q.revision + 1, start = CASE WHEN q.blocked > 0 THEN n.due ELSE q.start END,
@@ -90,7 +90,7 @@ const (
 
 	// Lanes.
 	setStrict = `UPDATE hf_lane SET strict = $2 WHERE lane = $1 AND strict <> $2 RETURNING lane`
-	// stoppedKeys goes from key to key: a key may have a million rows that wait.
+	// stoppedKeys goes from key to key, since a key may have a million waiting rows.
 	stoppedKeys = `WITH RECURSIVE stopped AS (
 			SELECT $2::text COLLATE "C" AS okey, 0::bigint AS n
 			UNION ALL
@@ -105,17 +105,17 @@ const (
 	laneFaults    = `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL ORDER BY destination`
 )
 
-// Upkeep. Of several nodes one does it at a time.
+// Upkeep. One node does it at a time.
 const (
-	// What is over by its number, from the one on that was looked at last: $2, $3.
+	// Rows that have expired by their number, after the row of $2 and $3 that was read last.
 	expiredQueued = `SELECT q.seq, q.lane, coalesce(q.okey, ''), q.expires, coalesce((SELECT q.expires - since.at FROM ` + lastsOf + ` WHERE m.seq = q.seq), 0) FROM hf_queue AS q
 		WHERE (q.expires, q.seq) > ($2::bigint, $3::bigint) AND q.expires <= $4 AND q.expires < 9223372036854775807 AND q.owner IS NULL ORDER BY q.expires, q.seq LIMIT $1`
 	expiredParked = `SELECT q.seq, q.lane, coalesce(q.okey, ''), q.expires, coalesce((SELECT q.expires - since.at FROM ` + lastsOf + ` WHERE m.seq = q.seq), 0) FROM hf_final AS q
 		WHERE (q.expires, q.seq) > ($2::bigint, $3::bigint) AND q.state = 3 AND q.expires <= $4 AND q.expires < 9223372036854775807 ORDER BY q.expires, q.seq LIMIT $1`
-	// lastsOf is when the expiry of q was set.
+	// lastsOf is the instant at which the expiry of q was set.
 	lastsOf = `hf_message AS m, LATERAL (SELECT CASE WHEN q.cycle > 1
 			THEN coalesce((` + setAnew + ` = q.seq), m.created) ELSE q.expires - coalesce(m.ttl, 0) END AS at) AS since`
-	// setAnew is when a person has set the expiry of a message.
+	// setAnew is the instant at which an operator has set the expiry of a message.
 	setAnew = `SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_event AS e
 		WHERE (e.kind = 3 OR e.kind = 7 AND e.code = 'ttl_renewed') AND e.message`
 	expireQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
@@ -131,8 +131,8 @@ const (
 		gone AS (UPDATE hf_final AS f SET state = 4, settled = t FROM now WHERE f.seq = ANY (ARRAY (SELECT seq FROM dead)) RETURNING f.seq, f.lane, f.cycle, f.tries, t),
 		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, tries FROM gone)
 		SELECT seq, lane FROM gone`
-	// purgePage looks at rows in the order in which they were accepted; what came
-	// after $2 ends the page.
+	// purgePage reads rows in the order in which they were accepted. A row that came after $2 ends
+	// the page.
 	purgePage = `WITH page AS MATERIALIZED (SELECT seq, created FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $3)
 		SELECT p.seq, p.created > $2, coalesce(f.state, 0), coalesce(f.settled, 9223372036854775807), coalesce(f.lane, 0), coalesce(f.okey, '')
 		FROM page AS p LEFT JOIN LATERAL (SELECT state, settled, lane, okey FROM hf_final AS h WHERE h.seq = p.seq OFFSET 0) AS f ON true ORDER BY p.seq`
@@ -166,7 +166,7 @@ const (
 	notifyMask    = `SELECT value FROM hf_meta WHERE key = 'notify'`
 	setNotifyMask = `INSERT INTO hf_meta (key, value) VALUES ('notify', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE hf_meta.value <> excluded.value`
 	isWaiting     = `SELECT (SELECT true FROM hf_queue AS q WHERE q.lane = (SELECT l.lane FROM hf_lane AS l WHERE l.destination = $1) AND q.lane > 0 LIMIT 1) IS NOT NULL`
-	// endedRows reads what callbacks are told, if any is to be told.
+	// endedRows reads what callbacks are told, if there are callbacks.
 	endedRows = `SELECT m.id, r.source, r.kind, r.endpoint, l.destination, coalesce(m.corr, ''), coalesce(m.okey, ''), coalesce(f.reason, ''), f.cycle, f.tries, f.settled,
 		coalesce(e.error, ''), coalesce(e.code, '')
 		FROM hf_final AS f JOIN hf_message AS m USING (seq) JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = m.lane
@@ -185,14 +185,15 @@ const (
 			LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m ON true
 			WHERE (e.message IS NULL OR m.seq IS NOT NULL) AND (e.tx, e.seq) > (w.tx, w.seq) ORDER BY e.tx, e.seq LIMIT 1), 0)
 		FROM hf_follower AS w ORDER BY w.name`
-	// isElsewhere says whether the journal has numbers of transactions that this cluster
-	// has yet to give: it was dumped from another one.
+	// isElsewhere reports whether the journal has numbers of transactions that this cluster has not
+	// given yet: then it was dumped from another cluster.
 	isElsewhere = `SELECT coalesce((SELECT tx FROM hf_event ORDER BY tx DESC, seq DESC LIMIT 1) >= pg_snapshot_xmax(pg_current_snapshot()), false)
 		OR EXISTS (SELECT FROM hf_follower WHERE tx >= pg_snapshot_xmax(pg_current_snapshot()))`
 	noTimeout   = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '60s', true)`
 	lockJournal = `LOCK TABLE hf_event, hf_follower IN SHARE ROW EXCLUSIVE MODE`
-	// renumber keeps of the order what followers need: an entry gets as its number how
-	// many have yet to read it, and a follower one below what it has yet to read.
+	// renumber keeps the order as far as followers need it. An entry's number becomes the count of
+	// followers that have yet to read it, and a follower gets a number below the entries that it
+	// has yet to read.
 	renumber = `WITH entry AS (
 			UPDATE hf_event AS e SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (e.tx, e.seq))::text::xid8)
 		UPDATE hf_follower AS f SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (f.tx, f.seq))::text::xid8, seq = 9223372036854775807`
@@ -202,15 +203,15 @@ const (
 			unnest($1::smallint[], $2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) WITH ORDINALITY
 				AS i (kind, outcome, code, error, actor, subject, detail, n)
 		WHERE EXISTS (SELECT FROM hf_follower) ORDER BY i.n`
-	// purgeNotes deletes some entries that are about no message of the outbox, the first
-	// of those that are there: if nobody has yet to read them.
+	// purgeNotes deletes some journal entries that are not about a message of the outbox, from the
+	// first on, if every follower has read them.
 	purgeNotes = `WITH gone AS (DELETE FROM hf_event AS e WHERE e.message IS NULL AND e.seq = ANY (ARRAY (
 			SELECT p.seq FROM (SELECT tx, seq FROM hf_event WHERE message IS NULL ORDER BY seq LIMIT $1) AS p
 			WHERE (SELECT true FROM hf_follower AS w WHERE (p.tx, p.seq) > (w.tx, w.seq) LIMIT 1) IS NULL)) RETURNING 1)
 		SELECT count(*) FROM gone`
 	dropFollower = `DELETE FROM hf_follower WHERE name = $1 RETURNING name`
-	// eventsAfter reads what can have no forerunner any more: transactions that
-	// are older than each one that is open.
+	// eventsAfter reads only entries that no earlier one can precede any more: those of
+	// transactions older than every open one.
 	eventsAfter = `SELECT e.tx::text, coalesce(m.id, e.id), coalesce(l.destination, ''), coalesce(e.subject, ''), coalesce(e.detail, ''), ` + eventColumns + ` FROM hf_event AS e
 		LEFT JOIN LATERAL (SELECT id, lane FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m ON true
 		LEFT JOIN LATERAL (SELECT destination FROM hf_lane AS h WHERE h.lane = m.lane OFFSET 0) AS l ON true

@@ -13,21 +13,21 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// ownTx is a short transaction of the store's own statements. It holds no
-// lock while anybody else's code runs.
+// ownTx is a short transaction of the store's own statements. It holds no lock while code of others
+// runs.
 type ownTx struct {
 	db    *DB
 	conn  *pgxpool.Conn
-	ctx   context.Context //nolint:containedctx // of this one transaction
+	ctx   context.Context //nolint:containedctx // of this transaction
 	begun bool
-	// impatient transactions do not wait for rows that others have locked:
-	// calls that share one must not wait for what one of them waits for.
+	// impatient transactions do not wait for rows that others have locked: the calls that share a
+	// transaction must not wait for a lock that only one of them needs.
 	impatient bool
 	xid       string
-	turn      uint64      // the history that it is of
-	table     int64       // the table that names belong to in it
-	owner     int64       // of this node, when it began
-	after     []func()    // run once it is committed
+	turn      uint64      // the history that it belongs to
+	table     int64       // the table that names belong to in that history
+	owner     int64       // this node's owner number at the start
+	after     []func()    // called after the commit
 	last      []statement // sent together with COMMIT
 	proof     proof
 
@@ -37,12 +37,11 @@ type ownTx struct {
 	woken  map[int32]struct{}
 }
 
-// own runs fn in a transaction, bounded by Options.Timeout. The server's own
-// demand to do it again (deadlock, serialization) is obeyed, and a connection
-// that is lost is replaced: fn must start from nothing. When the answer to
-// COMMIT is lost, what became of it is found out. It is of the history in which
-// it began: fn may use numbers of before, and another history has given them
-// again.
+// own runs fn in a transaction, bounded by Options.Timeout. It repeats the transaction when the
+// server asks for it (deadlock, serialization), and on a new connection when the old one is lost:
+// fn must start from scratch each time. If the answer to COMMIT is lost, own finds out the outcome.
+// It fails in another history than the one in which it began: fn may use numbers from
+// before, which that history has given to something else.
 func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
@@ -57,7 +56,7 @@ func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
 	}
 }
 
-// unbound is own for what uses no numbers of before: it is done in another
+// unbound is own for a function that uses no numbers from before, and may therefore run in another
 // history as well.
 func (db *DB) unbound(ctx context.Context, fn func(tx *ownTx) error) error {
 	return anew(func() error { return db.own(ctx, fn) })
@@ -68,7 +67,7 @@ func (db *DB) ownOnce(ctx context.Context, turn uint64, fn func(tx *ownTx) error
 	if err != nil {
 		return err
 	}
-	defer conn.Release() // after a panic, too: the pool closes what has a transaction open
+	defer conn.Release() // also after a panic: the pool closes a connection with an open transaction
 	tx := &ownTx{db: db, conn: conn, ctx: ctx, owner: db.self.owner()}
 	if tx.turn, tx.table = db.past.now(); tx.turn != turn {
 		return errStale
@@ -79,7 +78,7 @@ func (db *DB) ownOnce(ctx context.Context, turn uint64, fn func(tx *ownTx) error
 	} else if err != nil {
 		tx.rollback()
 	}
-	conn.Release() // the proof takes another
+	conn.Release() // the proof needs another connection
 	if errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && tx.proof.rows != nil {
 		err = db.prove(ctx, turn, &tx.proof, err)
 	}
@@ -90,12 +89,12 @@ func (db *DB) ownOnce(ctx context.Context, turn uint64, fn func(tx *ownTx) error
 	return nil
 }
 
-// proof is what shows that a transaction is committed when the server's
-// history does not: rows that are there only if it is, or only if it is not.
+// proof shows that a transaction is committed when the server's history does not show it: rows that
+// exist only if it is committed, or only if it is not.
 type proof struct {
 	rows   *proofRows
-	unless bool   // they are there if it is not
-	then   func() // is called when it is committed; may be nil
+	unless bool   // the rows exist if it is not committed
+	then   func() // called when it is committed; may be nil
 }
 
 type proofRows struct {
@@ -103,9 +102,8 @@ type proofRows struct {
 	args []any
 }
 
-// prove looks for the proof. Its transaction did all or nothing: one row is
-// enough. That rows are not there proves nothing in another history than that
-// of the transaction, which need not have had them.
+// prove looks for the proof. The transaction did all or nothing, so one row is enough. In another
+// history, the absence of rows proves nothing, since that history may never have had them.
 func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) error {
 	ctx, cancel := db.past.search(ctx, db.opts.Timeout)
 	defer cancel()
@@ -124,13 +122,13 @@ func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) e
 		case errors.Is(err, errUndone):
 			return err
 		case backOff(ctx, try) != nil:
-			return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
+			return fmt.Errorf("%w; not determined: %s", unknown, err.Error()) // another meaning of err would mislead
 		}
 	}
 }
 
-// look asks one server for both: whether the rows are there, and whether its
-// synchronous standbys have them.
+// look asks one server for both: whether the rows are there, and whether its synchronous standbys
+// have them.
 func (p *proof) look(ctx context.Context, conn *pgx.Conn, table int64) error {
 	if err := p.sameTables(ctx, conn, table); err != nil {
 		return err
@@ -148,11 +146,11 @@ func (p *proof) look(ctx context.Context, conn *pgx.Conn, table int64) error {
 	return awaitStandbys(ctx, conn)
 }
 
-// errRemade: the tables are others than those of the transaction.
+// errRemade: the tables are not those of the transaction.
 var errRemade = errors.New("the tables were made anew")
 
-// sameTables is asked where rows that are gone prove something: in tables of a
-// dump they may never have been.
+// sameTables checks the tables if absent rows are the proof: the tables of a restored dump may
+// never have had them.
 func (p *proof) sameTables(ctx context.Context, conn *pgx.Conn, table int64) error {
 	if !p.unless || table == 0 {
 		return nil
@@ -167,8 +165,8 @@ func (p *proof) sameTables(ctx context.Context, conn *pgx.Conn, table int64) err
 	return nil
 }
 
-// query runs one statement and calls row for each of its rows. The first
-// statement of a transaction begins it, in the same round trip.
+// query runs one statement and calls row for each of its rows. The first statement of a transaction
+// begins it in the same round trip.
 func (tx *ownTx) query(sql string, args []any, row func(rows pgx.Rows) error) error {
 	b := &pgx.Batch{}
 	first := !tx.begun
@@ -183,13 +181,13 @@ func (tx *ownTx) query(sql string, args []any, row func(rows pgx.Rows) error) er
 	}
 	b.Queue(sql, args...).Query(eachRow(row))
 	err := tx.conn.SendBatch(tx.ctx, b).Close()
-	if err == nil && first && tx.table != 0 { // else the node has not looked yet, and enters
+	if err == nil && first && tx.table != 0 { // otherwise the node has not read the table yet, and is entering
 		err = tx.db.sees(table, tx.table)
 	}
 	return err
 }
 
-// eachRow calls row, if there is one, for each row of a statement.
+// eachRow calls row, unless it is nil, for each row of a statement.
 func eachRow(row func(rows pgx.Rows) error) func(rows pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -204,10 +202,10 @@ func eachRow(row func(rows pgx.Rows) error) func(rows pgx.Rows) error {
 	}
 }
 
-// exec runs one statement whose rows nobody needs.
+// exec runs one statement and drops its rows.
 func (tx *ownTx) exec(sql string, args ...any) error { return tx.query(sql, args, nil) }
 
-// commit ends the transaction, in one round trip with the changes of the counters.
+// commit ends the transaction, and writes the changes of the counters in the same round trip.
 func (tx *ownTx) commit() error {
 	b := &pgx.Batch{}
 	for _, s := range tx.last {
@@ -233,7 +231,7 @@ func (tx *ownTx) commit() error {
 	return tx.db.resolve(tx.ctx, tx.conn.Conn(), tx.xid, err)
 }
 
-// publish tells memory and others what is committed now.
+// publish tells memory and other nodes what is now committed.
 func (tx *ownTx) publish() {
 	for _, f := range tx.after {
 		f()
@@ -245,7 +243,7 @@ func (tx *ownTx) publish() {
 	}
 }
 
-// wakes notes lanes that may have something to claim after the commit.
+// wakes records lanes that may have something to claim after the commit.
 func (tx *ownTx) wakes(lanes ...int32) {
 	if tx.woken == nil {
 		tx.woken = map[int32]struct{}{}
@@ -255,8 +253,8 @@ func (tx *ownTx) wakes(lanes ...int32) {
 	}
 }
 
-// namesOf reads the names of a route inside the transaction, which must not
-// wait for another connection.
+// namesOf reads the names of a route inside the transaction, which must not wait for another
+// connection.
 func (tx *ownTx) namesOf(id int32) (k routeKey, err error) {
 	turn := tx.db.names.now()
 	if k, ok := tx.db.names.key(id); ok {
@@ -277,7 +275,7 @@ func (tx *ownTx) namesOf(id int32) (k routeKey, err error) {
 
 var errRolledBack = errors.New("the server rolled the transaction back")
 
-// rollback needs no ctx that still lives: what was begun has to end.
+// rollback works even if ctx has ended: an open transaction must end.
 func (tx *ownTx) rollback() {
 	if !tx.begun || tx.conn.Conn().IsClosed() {
 		return
@@ -285,12 +283,12 @@ func (tx *ownTx) rollback() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tx.ctx), time.Second)
 	defer cancel()
 	if _, err := tx.conn.Exec(ctx, "ROLLBACK", pgx.QueryExecModeSimpleProtocol); err != nil {
-		_ = tx.conn.Conn().Close(ctx) // the server rolls back what has lost its connection
+		_ = tx.conn.Conn().Close(ctx) // the server rolls back when the connection is gone
 	}
 }
 
-// read runs a statement outside of a transaction of ours. One that writes is
-// such that it may be done twice. It may be run again when the connection was lost before its first row.
+// read runs a statement outside a transaction. A statement that writes must be safe to repeat: read
+// may run it again if the connection was lost before its first row.
 func (db *DB) read(caller context.Context, sql string, args []any, row func(rows pgx.Rows) error) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()

@@ -13,18 +13,16 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// base is what a Tx passes on as it is: Exec, Query, QueryRow, SendBatch,
-// CopyFrom and the rest of a pgx.Tx.
+// base is the part of a Tx that passes calls through: Exec, Query, QueryRow, SendBatch, CopyFrom
+// and the rest of a pgx.Tx.
 type base = pgx.Tx
 
-// Tx is a transaction on the store's database, passed to Do and to handlers,
-// or made of the caller's own by In. It is an outbox, and a pgx.Tx for whatever
-// takes one, but for its end: that belongs to whoever began it. It is not for
-// concurrent use, and ends with the function it was passed to.
+// Tx is a transaction on the store's database. Do and handlers get one, and In makes one from the
+// caller's own transaction. It is an outbox, and a pgx.Tx that cannot be ended: whoever began it
+// ends it. It is not safe for concurrent use, and is valid until the function that got it returns.
 //
-// A statement that fails aborts the transaction, as always in PostgreSQL: Do
-// then reports an error even if the function does not. Begin makes a savepoint,
-// within which a statement may fail.
+// A failed statement aborts the transaction, as always in PostgreSQL. Do then returns an error even
+// if the function does not. Begin makes a savepoint, within which a statement may fail.
 type Tx struct {
 	base
 	part
@@ -35,35 +33,34 @@ var (
 	_ pgx.Tx            = (*Tx)(nil)
 )
 
-// errEnding is what Commit and Rollback say.
+// errEnding is the error of Commit and Rollback.
 var errEnding = errors.New("the transaction ends with the function that it was passed to: return nil to commit, an error to roll back")
 
-// Commit does nothing but fail: the function returns to commit.
+// Commit always fails. To commit, return nil from the function.
 func (t *Tx) Commit(context.Context) error { return fmt.Errorf("commit: %w", errEnding) }
 
-// Rollback fails, too, and from then on the transaction cannot succeed: the
-// function returns an error to roll back.
+// Rollback always fails, and from then on the transaction cannot commit. To roll back, return an
+// error from the function.
 func (t *Tx) Rollback(context.Context) error {
 	t.doomed = fmt.Errorf("roll back: %w", errEnding)
 	return t.doomed
 }
 
-// Enqueue writes messages in the transaction: they exist if it commits. A call
-// takes effect as a whole or not at all. After ErrInvalid and ErrConflict the
-// transaction goes on; after an error of the database it is aborted.
+// Enqueue writes messages in the transaction: they exist if it commits. A call takes effect as a
+// whole or not at all. After ErrInvalid and ErrConflict the transaction continues; after an error
+// of the database it is aborted.
 func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
 	return t.enqueue(ctx, ms)
 }
 
-// errEnded says that somebody's SQL was a COMMIT or a ROLLBACK.
-var errEnded = errors.New("the transaction was ended by a statement in it, and what it did before may stand or not")
+// errEnded means that a COMMIT or ROLLBACK was among the statements.
+var errEnded = errors.New("the transaction was ended by a statement in it, and what it did before may be committed or not")
 
-// Do runs fn in one transaction: what it writes and what it enqueues commit
-// together, durably, before Do returns, and the dispatchers hear of it at once.
-// An error, a panic or a ctx that ends undoes everything; an error of fn is
-// returned as it is. Nothing is tried again. Many may run at once, as many as
-// there are connections (Options.Connections); fn may take its time, and only
-// those wait for it that want the rows, ids and names it has locked.
+// Do runs fn in one transaction. What fn writes and enqueues commits together, durably, before Do
+// returns, and wakes the dispatchers at once. An error, a panic or a ctx that ends undoes
+// everything. Do returns an error of fn unchanged, and repeats nothing. Concurrent calls are
+// limited by the number of connections (Options.Connections). fn may take long: only transactions
+// that need the rows, ids and names that it has locked wait for it.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
 	if err := db.usable(ctx); err != nil {
 		return fmt.Errorf("do: %w", err)
@@ -78,13 +75,13 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error
 	return nil
 }
 
-// callerError is an error of the caller's function, passed on as it is.
+// callerError is an error of the caller's function, which is returned unchanged.
 type callerError struct{ err error }
 
 func (e *callerError) Error() string { return e.err.Error() }
 func (e *callerError) Unwrap() error { return e.err }
 
-// transact runs first, and then fn, in one transaction of a connection of its own.
+// transact runs first and then fn, in one transaction on a separate connection.
 func (db *DB) transact(ctx context.Context, first func() []statement, fn func(ctx context.Context, tx *Tx) error) error {
 	conn, tx, err := db.begin(ctx, first)
 	if err != nil {
@@ -112,9 +109,9 @@ func (db *DB) transact(ctx context.Context, first func() []statement, fn func(ct
 	return nil
 }
 
-// begin borrows a connection and begins a transaction on it, in one round trip
-// with its first statements, by Options.Timeout. While the server is away for
-// a moment it is waited for: nothing has happened yet.
+// begin takes a connection and begins a transaction, in one round trip with its first statements,
+// within Options.Timeout. It waits through a short absence of the server, since nothing has
+// happened yet.
 func (db *DB) begin(ctx context.Context, first func() []statement) (*pgxpool.Conn, *Tx, error) {
 	bounded, cancel := context.WithTimeout(ctx, db.opts.Timeout)
 	defer cancel()
@@ -141,7 +138,7 @@ func (db *DB) beginOnce(ctx context.Context, first func() []statement) (*pgxpool
 	var table int64
 	b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid, &table) })
 	if first != nil {
-		queue(b, first()) // anew for each try: what one has seen says nothing of the next
+		queue(b, first()) // built again for each try: the results of a failed try are of no use
 	}
 	sent := conn.SendBatch(ctx, b)
 	err = sent.Close()
@@ -158,7 +155,7 @@ func (db *DB) beginOnce(ctx context.Context, first func() []statement) (*pgxpool
 	return conn, tx, nil
 }
 
-// undo needs no ctx that still lives: the connection must come back clean.
+// undo works even if ctx has ended: the connection must come back clean.
 func undo(ctx context.Context, conn *pgxpool.Conn, tx pgx.Tx) {
 	if conn.Conn().IsClosed() {
 		return
@@ -166,12 +163,12 @@ func undo(ctx context.Context, conn *pgxpool.Conn, tx pgx.Tx) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := tx.Rollback(ctx); err != nil && conn.Conn().PgConn().TxStatus() != 'I' {
-		_ = conn.Conn().Close(ctx) // the server rolls back what has lost its connection
+		_ = conn.Conn().Close(ctx) // the server rolls back when the connection is gone
 	}
 }
 
-// commit commits, and where the answer is lost finds out what became of it. It
-// is not interrupted: nobody could tell then.
+// commit commits, and finds out the outcome if the answer is lost. The caller's ctx does not
+// interrupt it, since then nobody could tell the outcome.
 func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	switch status := conn.Conn().PgConn().TxStatus(); {
 	case t.doomed != nil:
@@ -201,8 +198,7 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	return t.prove(ctx, t.db.resolve(ctx, conn.Conn(), t.xid, fmt.Errorf("commit: %w", err)))
 }
 
-// prove looks for what the transaction has written, where nobody can say
-// whether it is committed.
+// prove looks for the rows of the transaction if its outcome is unknown.
 func (t *Tx) prove(ctx context.Context, err error) error {
 	if p := t.proof(); errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && p.rows != nil {
 		err = t.db.prove(ctx, t.turn, &p, err)

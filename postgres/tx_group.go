@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// group lets calls of many goroutines share a transaction: whatever arrived
-// while the last one ran is the next. One goroutine runs them, one after the
-// other, so that a node's own transactions of a kind never wait for each other.
+// group makes concurrent calls share transactions: calls that arrive during one transaction share
+// the next. One goroutine runs them one after the other, so that a node's own transactions of a
+// kind never wait for each other.
 type group[T any] struct {
 	db   *DB
-	most int                                        // weight of one transaction
-	all  func(ctx context.Context, list []*call[T]) // answers each of them
+	most int                                        // greatest weight of one transaction
+	all  func(ctx context.Context, list []*call[T]) // answers each call of the list
 
 	mu     sync.Mutex
 	queue  []*call[T]
@@ -38,9 +38,9 @@ func newGroup[T any](db *DB, most int, all func(ctx context.Context, list []*cal
 	return g
 }
 
-// do returns when the work is committed, or has failed. A ctx that ends takes
-// back what has not begun, and so does Options.Timeout; what has begun is
-// waited for, because nobody else could say what became of it.
+// do returns when the work is committed or has failed. A call whose transaction has not begun is
+// taken back when ctx ends, or after Options.Timeout. Once it has begun, do waits for it, because
+// nobody else could tell its outcome.
 func (g *group[T]) do(ctx context.Context, work T, weight int) error {
 	c := &call[T]{work: work, weight: weight, ctx: ctx, done: make(chan error, 1)}
 	g.mu.Lock()
@@ -68,13 +68,13 @@ func (g *group[T]) do(ctx context.Context, work T, weight int) error {
 	return <-c.done
 }
 
-// asideMost is how many calls wait at once for what somebody else has locked:
-// each takes a connection for as long.
+// asideMost bounds the calls that wait at once for locks of others. Each of them holds a connection
+// meanwhile.
 const asideMost = 2
 
-// byThemselves writes each call in a transaction of its own, beside the group:
-// one of them may have to wait for a caller's transaction, and the others must
-// not wait for it. A call that is not begun in its time is answered.
+// byThemselves writes each call in a separate transaction, beside the group: one of them may have
+// to wait for a caller's transaction, and the others must not wait with it. A call that cannot
+// begin in time gets an error.
 func byThemselves[T any](db *DB, list []*call[T], all func(ctx context.Context, list []*call[T])) {
 	for _, c := range list {
 		db.parts.Go(func() {
@@ -95,7 +95,7 @@ func byThemselves[T any](db *DB, list []*call[T], all func(ctx context.Context, 
 	}
 }
 
-var errTurn = fmt.Errorf("%w: PostgreSQL is so slow, or away, that the call's turn did not come in time", holdfast.ErrUnavailable)
+var errTurn = fmt.Errorf("%w: PostgreSQL is too slow, or not available: the call did not begin in time", holdfast.ErrUnavailable)
 
 func (g *group[T]) takeBack(c *call[T]) bool {
 	g.mu.Lock()
@@ -128,9 +128,9 @@ func (g *group[T]) run(ctx context.Context) {
 // lingerMost bounds the wait for callers that were just answered.
 const lingerMost = 200 * time.Microsecond
 
-// linger gives callers that were just answered a moment to come again: they
-// then share a transaction with those that came meanwhile, instead of taking
-// turns with them. One caller, or few that do not come again, wait for nobody.
+// linger gives callers that were just answered a moment to call again. They then share a
+// transaction with the calls that came meanwhile, instead of taking turns with them. It does not
+// wait if nothing is queued or only one call was answered.
 func (g *group[T]) linger(answered int) {
 	g.mu.Lock()
 	waiting := len(g.queue)
@@ -156,7 +156,7 @@ func (g *group[T]) linger(answered int) {
 	}
 }
 
-// take takes what waits, at most as much as fits into one transaction.
+// take removes queued calls, as many as fit into one transaction.
 func (g *group[T]) take() (list []*call[T], closed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -180,7 +180,7 @@ func (g *group[T]) signal() {
 	}
 }
 
-// stop finishes what waits and takes nothing more.
+// stop finishes the queued calls and accepts no more.
 func (g *group[T]) stop() {
 	g.mu.Lock()
 	g.closed = true

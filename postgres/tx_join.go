@@ -12,17 +12,16 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// In is the outbox and the inbox inside a transaction of the caller's own, of
-// any pgx connection or pool that leads to the store's database: what it
-// enqueues and processes exists if the caller commits. The dispatchers learn of
-// the commit by their poll, within a second; that of Do is known at once.
+// In returns the outbox and the inbox inside a transaction of the caller, of any pgx connection or
+// pool that leads to the store's database. What it enqueues and processes exists if the caller
+// commits. The dispatchers learn of that commit by their poll, within a second, whereas a commit of
+// Do wakes them at once.
 //
-// A call takes effect as a whole or not at all. After ErrInvalid and
-// ErrConflict, and after an error of a handler, the transaction goes on; an
-// error of the database aborts it, as always in PostgreSQL. A synchronous_commit
-// of off is turned on for this transaction, because what is accepted must be
-// durable. In holds nothing: it needs no end, and may be called again for the
-// same transaction.
+// A call takes effect as a whole or not at all. After ErrInvalid and ErrConflict, and after an
+// error of a handler, the transaction continues. An error of the database aborts it, as always in
+// PostgreSQL. If synchronous_commit is off, In turns it on for this transaction, because an
+// accepted message must be durable. In holds no resources: its result needs no Close, and In may be
+// called again for the same transaction.
 func (db *DB) In(tx pgx.Tx) *Tx {
 	return &Tx{base: tx, part: part{session: pgxSession{tx}, db: db, joined: true}}
 }
@@ -32,8 +31,8 @@ func (db *DB) InSQL(tx *sql.Tx) *SQLTx {
 	return &SQLTx{tx: tx, part: part{session: sqlSession{tx}, db: db, joined: true}}
 }
 
-// SQLTx is a caller's transaction of database/sql: an outbox and an inbox,
-// with the statements of the *sql.Tx. It ends with that.
+// SQLTx is a caller's transaction of database/sql: an outbox and an inbox, with the statements of
+// the *sql.Tx. It is valid as long as the *sql.Tx.
 type SQLTx struct {
 	tx *sql.Tx
 	part
@@ -56,8 +55,8 @@ func (t *SQLTx) QueryRowContext(ctx context.Context, query string, args ...any) 
 	return t.tx.QueryRowContext(ctx, query, args...)
 }
 
-// Enqueue writes messages in the transaction: they exist if it commits. After
-// ErrInvalid and ErrConflict the transaction goes on.
+// Enqueue writes messages in the transaction: they exist if it commits. After ErrInvalid and
+// ErrConflict the transaction continues.
 func (t *SQLTx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
 	return t.enqueue(ctx, ms)
 }
@@ -67,8 +66,8 @@ func (t *SQLTx) Process(ctx context.Context, m holdfast.Message, retention time.
 	return t.process(ctx, m, retention, func(ctx context.Context, m holdfast.Message) ([]byte, error) { return h(ctx, t, m) })
 }
 
-// enter looks at a caller's transaction before the store writes in it. It does
-// so at each call: the caller may have gone back to a savepoint of before.
+// enter checks a caller's transaction before the store writes in it. It does so at each call, since
+// the caller may have rolled back to an earlier savepoint.
 func (p *part) enter(ctx context.Context) error {
 	if !p.joined {
 		return nil
@@ -88,21 +87,20 @@ func (p *part) enter(ctx context.Context) error {
 	}})
 	switch {
 	case isCode(err, "42P01"):
-		return fmt.Errorf("the transaction is of a database, or has a search_path, without the tables of this store: %w", err)
+		return fmt.Errorf("the transaction is in a database, or has a search_path, without the tables of this store: %w", err)
 	case err != nil:
 		return err
 	case got != want:
-		return errors.New("the transaction is of another database, or another schema, than this store, with tables of its own")
+		return errors.New("the transaction is in another database, or another schema, than this store")
 	case readOnly:
-		return errors.New("the transaction is read-only: begin one that may write")
+		return errors.New("the transaction is read-only: begin one that can write")
 	}
 	return p.db.past.goesOn(timeline)
 }
 
-// goesOn refuses a transaction on a server of another timeline: an old primary has
-// the same tables, and what is kept there is lost. Of a later one the store has yet
-// to hear: it looks for it now, because its own connections may stay at an old
-// primary that answers.
+// goesOn refuses a transaction on a server of another timeline. An old primary has the same tables,
+// but what it stores is lost. If the timeline is later, the store has not heard of that server yet:
+// it looks for it now, because its own connections may stay at an old primary that still answers.
 func (p *past) goesOn(timeline string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +114,7 @@ func (p *past) goesOn(timeline string) error {
 	return fmt.Errorf("%w: the transaction is on a server at timeline %s, and the store still on one at timeline %s; it looks at its address now: run the transaction again", holdfast.ErrUnavailable, number(timeline), number(p.line.timeline))
 }
 
-// identity tells the tables of this store from all others.
+// identity returns what distinguishes the tables of this store from all others.
 func (db *DB) identity(ctx context.Context) (string, error) {
 	if known := db.inbound.identity.Load(); known != nil {
 		return *known, nil
@@ -126,7 +124,7 @@ func (db *DB) identity(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if text == "" {
-		return "", errors.New("the row incarnation of table hf_meta is gone, so that nothing tells this store from another")
+		return "", errors.New("the row incarnation of table hf_meta is gone, so that this store cannot be distinguished from another")
 	}
 	db.inbound.identity.Store(&text)
 	return text, nil

@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// once is a transaction of one statement, which takes one round trip. It is for
-// what needs no second look before the commit. When the answer is lost nobody
-// has told the transaction's number: then the server's process is waited for,
-// and the rows that the proof asks for say whether it was committed.
+// once is a transaction of one statement, which takes one round trip. It is for work that needs no
+// second statement before the commit. If the answer is lost, the number of the transaction is
+// unknown. Then the store waits for the end of the server's process, and the rows of the proof tell
+// whether the transaction was committed.
 type once struct {
 	sql   string
 	args  []any
@@ -21,8 +21,8 @@ type once struct {
 	proof proof
 }
 
-// atOnce runs the statement that prepare makes for a history, again from nothing
-// where own would.
+// atOnce runs the statement that prepare makes for a history. It repeats both in the cases in which
+// own would.
 func (db *DB) atOnce(caller context.Context, turn uint64, prepare func(tx *ownTx) once) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
@@ -58,16 +58,16 @@ func (tx *ownTx) once(turn uint64, o once) error {
 		err = tx.db.onStandbys(tx.ctx, c)
 	}
 	broken := c.IsClosed()
-	conn.Release() // before others are asked for: there may be only one
+	conn.Release() // before another connection is needed: there may be only one
 	switch {
 	case errors.Is(err, errElsewhere):
 		return tx.db.prove(tx.ctx, turn, &o.proof, err)
 	case err == nil || done || !broken || pgconn.SafeToRetry(err):
 		return err // done, or refused, or never sent
 	}
-	unknown := fmt.Errorf("%w: the connection was lost: %s", ErrUnknown, err.Error()) // so would here
+	unknown := fmt.Errorf("%w: the connection was lost: %s", ErrUnknown, err.Error()) // the meaning of err would mislead here as well
 	if err := tx.db.awaitEnd(tx.ctx, serverOf(c)); err != nil {
-		return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
+		return fmt.Errorf("%w; not determined: %s", unknown, err.Error()) // another meaning of err would mislead
 	}
 	return tx.db.prove(tx.ctx, turn, &o.proof, unknown)
 }
@@ -86,10 +86,9 @@ func each(ctx context.Context, c *pgx.Conn, sql string, args []any, row func(row
 	return rows.Err()
 }
 
-// awaitEnd returns when the server's process of a lost connection has ended,
-// and so has its transaction. It takes at most twice of what is left of
-// Options.Timeout: whoever has waited that long for a server that stalls is not
-// made to wait as long again.
+// awaitEnd returns when the server's process of a lost connection has ended, and with it its
+// transaction. It takes at most twice the rest of Options.Timeout, so that a caller who has waited
+// that long for a stalling server need not wait as long again.
 func (db *DB) awaitEnd(ctx context.Context, was server) error {
 	bound := db.opts.Timeout / 4
 	if end, ok := ctx.Deadline(); ok {
@@ -103,9 +102,9 @@ func (db *DB) awaitEnd(ctx context.Context, was server) error {
 		err := db.apart(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 			switch now := serverOf(conn).line(); {
 			case was.system == "" || was.system != now.system:
-				return errElsewhere // its processes are others
+				return errElsewhere // it has other processes
 			case was.line() != now:
-				return nil // what the old server still does is not of this history, in which the proof is looked for
+				return nil // what the old server still does does not belong to this history, in which the proof is looked for
 			}
 			return each(ctx, conn, isAlive, []any{int32(was.pid), time.Since(began) > time.Second}, func(rows pgx.Rows) error {
 				alive = true

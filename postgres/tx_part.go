@@ -13,28 +13,26 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// part is the store's part in a transaction that runs a caller's statements.
-// It takes no lock but those of the rows that it writes: whatever else has to
-// be decided about them is left to the store's own short transactions.
+// part is the store's part in a transaction that runs a caller's statements. It locks only the rows
+// that it writes: all other decisions about them are left to the store's own short transactions.
 type part struct {
 	session
 	db     *DB
-	over   atomic.Bool // the function that had it has returned
+	over   atomic.Bool // the function that got the transaction has returned
 	doomed error       // why it must not commit
-	joined bool        // the caller commits it, and nobody tells us
+	joined bool        // the caller commits it, and does not tell the store
 
-	xid     string      // of one that is ours to commit
-	turn    uint64      // the history that it is of
-	table   int64       // the table that names belong to in it
+	xid     string      // number of a transaction that the store commits
+	turn    uint64      // the history that it belongs to
+	table   int64       // the table that names belong to in that history
 	ids     [][]byte    // the messages that it wrote
 	arrived []int64     // the inbox rows that it wrote
-	last    []statement // to be run before the commit
-	changed *ownTx      // what memory learns after the commit
+	last    []statement // to run before the commit
+	changed *ownTx      // changes that memory learns after the commit
 	after   []func()
 }
 
-// undoFor bounds what has to be done after an error, when the caller's ctx may
-// have ended.
+// undoFor bounds the work after an error, when the caller's ctx may have ended.
 const undoFor = 5 * time.Second
 
 // do runs statements of the store in the transaction, if it is still open.
@@ -85,7 +83,7 @@ func (p *part) insert(ctx context.Context, k *enqueue, w *inserts) error {
 	if err != nil {
 		return p.db.unnamed(err)
 	}
-	// A route that another node made is read on a connection of the store's.
+	// The names of another node's route are read on a connection of the store.
 	names := func(route int32) (routeKey, error) { return p.db.routeNames(ctx, route) }
 	if err := k.reply(w, names, func(int32) {}); err != nil || !p.joined || len(w.new) == 0 {
 		return err
@@ -93,8 +91,8 @@ func (p *part) insert(ctx context.Context, k *enqueue, w *inserts) error {
 	return p.do(ctx, statement{tallyMessages, []any{w.fresh()}, nil})
 }
 
-// still refuses numbers of another history than that of the transaction. Of one
-// that is the caller's nobody can say.
+// still refuses numbers of another history than that of the transaction. A caller's own transaction
+// cannot be checked.
 func (p *part) still(turn uint64) error {
 	if !p.joined && turn != p.turn {
 		return errStale
@@ -102,11 +100,11 @@ func (p *part) still(turn uint64) error {
 	return nil
 }
 
-// sameTables stands behind what is written by numbers of names: a restore in place
-// may have made the tables anew since the transaction began, and given the numbers
-// to others. What was written has them locked, so none comes later. Such a
-// transaction must not commit, whatever its function makes of the error. In one that
-// is the caller's the tables are locked from the first look on.
+// sameTables returns a check for the end of a write by numbers of names. A restore in place may
+// have created the tables anew since the transaction began, and given the numbers to other names.
+// The write holds locks on the tables, so that no restore can follow it. A transaction that fails
+// the check must not commit, whatever its function does with the error. In a caller's own
+// transaction the tables are locked from the first look.
 func (p *part) sameTables() []statement {
 	if p.joined || p.table == 0 {
 		return nil
@@ -122,7 +120,7 @@ func (p *part) sameTables() []statement {
 	}}}
 }
 
-// fresh are the ids that were inserted.
+// fresh returns the ids that were inserted.
 func (w *inserts) fresh() [][]byte {
 	list := make([][]byte, 0, len(w.new))
 	for id := range w.new {
@@ -131,8 +129,8 @@ func (w *inserts) fresh() [][]byte {
 	return list
 }
 
-// takeBack undoes an insert: nobody else has seen its rows. A savepoint would
-// do it, too, but a transaction should not have many.
+// takeBack undoes an insert, whose rows nobody else has seen. A savepoint would do as well, but a
+// transaction should not have many.
 func (p *part) takeBack(ctx context.Context, w *inserts) error {
 	if len(w.new) == 0 {
 		return nil
@@ -145,20 +143,20 @@ func (p *part) takeBack(ctx context.Context, w *inserts) error {
 	return p.doomed
 }
 
-// said adds what was being done to an error of the database. Where the server
-// wants the transaction to be run again, that is for whoever began it to do.
+// said adds the action to an error of the database. If the server wants the transaction to be
+// repeated, it asks whoever began it to do so.
 func said(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrInvalid), errors.Is(err, holdfast.ErrTooOld):
 		return err
 	case again(err):
-		return fmt.Errorf("%s: another transaction was in the way; run the whole transaction again: %w", what, explainTo(ctx, err))
+		return fmt.Errorf("%s: another transaction interfered; run the whole transaction again: %w", what, explainTo(ctx, err))
 	}
 	return fmt.Errorf("%s: %w", what, explainTo(ctx, err))
 }
 
-// conclude writes what only the end can know, and sees that the transaction
-// is still the one that was begun, on the tables of then.
+// conclude writes what is known only at the end, and checks that the transaction and the tables are
+// still the ones it began with.
 func (t *Tx) conclude(ctx context.Context) error {
 	if len(t.ids) == 0 && len(t.arrived) == 0 && len(t.last) == 0 {
 		return nil
@@ -192,8 +190,8 @@ func (t *Tx) conclude(ctx context.Context) error {
 	return nil
 }
 
-// proof are rows that show that the transaction is committed. Of what the
-// caller has undone in it there is none: only ids that stand at the end count.
+// proof returns rows that show that the transaction is committed. It uses only rows that still
+// exist at the end, since the caller may have undone others.
 func (p *part) proof() (list proof) {
 	switch {
 	case p.changed == nil:
@@ -205,7 +203,7 @@ func (p *part) proof() (list proof) {
 	return list
 }
 
-// publish tells memory and other nodes what is committed now.
+// publish tells memory and other nodes what is now committed.
 func (p *part) publish() {
 	if p.changed != nil {
 		p.changed.publish()

@@ -14,23 +14,22 @@ import (
 )
 
 const (
-	// transactionStatus is NULL for a transaction that the server has forgotten.
+	// transactionStatus is empty for a transaction that the server has forgotten.
 	transactionStatus = `SELECT coalesce(pg_xact_status($1::text::xid8), ''), current_setting('synchronous_standby_names') <> ''`
-	// endAbandoned ends the process that still has the transaction open and
-	// waits for a client that is gone: COMMIT has not reached it, and cannot
-	// any more. One that is at work is let alone: it may wait for a standby.
+	// endAbandoned ends a process that has the transaction open and waits for a client that is
+	// gone: COMMIT has not reached it, and never will. It spares a process that is working, since
+	// that may wait for a standby.
 	endAbandoned = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE backend_xid = ($1::text::xid8)::xid AND usename = current_user AND wait_event = 'ClientRead'`
 	hasStandbys = `SELECT current_setting('synchronous_standby_names') <> ''`
-	// awaitStandby is a commit that waits for the synchronous standbys, which
-	// then have all that was committed before it.
+	// awaitStandby is a commit that waits for the synchronous standbys. They then have all that was
+	// committed before it.
 	awaitStandby = `UPDATE hf_meta SET value = value WHERE key = 'incarnation'`
 )
 
-// resolve finds out what became of the transaction xid, whose COMMIT was sent
-// on the lost connection and not answered: nil when it is committed. It looks
-// and does not guess: where nobody can say, the error is ErrUnknown. It takes
-// at most twice Options.Timeout.
+// resolve finds out the outcome of the transaction xid, whose COMMIT was sent on the lost
+// connection and not answered. It returns nil if the transaction is committed. It looks and does
+// not guess: if nobody can tell, the error is ErrUnknown. It takes at most twice Options.Timeout.
 func (db *DB) resolve(ctx context.Context, lost *pgx.Conn, xid string, cause error) error {
 	bound := 2 * db.opts.Timeout
 	ctx, cancel := db.past.search(ctx, bound)
@@ -47,20 +46,19 @@ func (db *DB) resolve(ctx context.Context, lost *pgx.Conn, xid string, cause err
 			why = err
 		}
 		if backOff(ctx, try) != nil {
-			// That the server is not available says nothing of the transaction.
+			// That the server is not available tells nothing about the transaction.
 			return fmt.Errorf("%w within %v: %s; the connection was lost by: %s", errOpen, bound, explain(why).Error(), cause.Error())
 		}
 	}
 }
 
-// onStandbys is asked after each commit that has succeeded on a connection. It
-// waits for the synchronous standbys when the server has said COMMIT
-// without them, because an operator ended its wait: the transaction is
-// committed, but would not outlive the server. It takes at most twice
-// Options.Timeout.
+// onStandbys is called after each successful commit on a connection. If an operator ended a
+// commit's wait for the synchronous standbys, the server has said COMMIT without them: the
+// transaction is committed, but would be lost with the server. Then onStandbys waits for the
+// standbys, for at most twice Options.Timeout.
 func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn) error {
 	if !db.past.holds(conn) {
-		return errElsewhere // what the old one has committed need not be in this history
+		return errElsewhere // this history may lack what the old server has committed
 	}
 	if !warnedAlone(conn) {
 		db.past.committed()
@@ -85,10 +83,10 @@ func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-var errNotAwaited = fmt.Errorf("%w: somebody, or a time-out, ended the wait for the synchronous standbys", holdfast.ErrUnavailable)
+var errNotAwaited = fmt.Errorf("%w: an operator, or a timeout, ended the wait for the synchronous standbys", holdfast.ErrUnavailable)
 
-// awaitStandbys returns when the synchronous standbys of the server, if there
-// are any, have all that it has committed before.
+// awaitStandbys returns when the server's synchronous standbys, if it has any, have all that it has
+// committed before.
 func awaitStandbys(ctx context.Context, conn *pgx.Conn) error {
 	needed := false
 	if err := conn.QueryRow(ctx, hasStandbys).Scan(&needed); err != nil || !needed {
@@ -107,8 +105,8 @@ func awaitOn(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// apart runs fn on a connection of its own: those of the pool may all be
-// waiting for answers like the one that is looked for.
+// apart runs fn on a separate connection: those of the pool may all be waiting for answers like the
+// one that fn looks for.
 func (db *DB) apart(ctx context.Context, fn func(ctx context.Context, conn *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, db.opts.Timeout)
 	defer cancel()
@@ -124,8 +122,8 @@ func (db *DB) apart(ctx context.Context, fn func(ctx context.Context, conn *pgx.
 	return fn(ctx, conn)
 }
 
-// look asks once. done: err says what became of the transaction, nil that it
-// is committed.
+// look asks once. If done is true, err is the outcome of the transaction, and nil means that it is
+// committed.
 func (db *DB) look(ctx context.Context, was server, xid string, late bool) (done bool, err error) {
 	err = db.apart(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
 		done, err = lookOn(ctx, conn, was, xid, late)
@@ -139,7 +137,7 @@ func lookOn(ctx context.Context, conn *pgx.Conn, was server, xid string, late bo
 	var standbys bool
 	err = conn.QueryRow(ctx, transactionStatus, xid).Scan(&status, &standbys)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "22023" {
-		status, err = "future", nil // this history has not come to the number yet
+		status, err = "future", nil // this history has not reached the number yet
 	}
 	if err != nil {
 		return false, err
@@ -154,25 +152,24 @@ func lookOn(ctx context.Context, conn *pgx.Conn, was server, xid string, late bo
 		return err == nil, err
 	case ended:
 		return true, nil
-	case late && was.history == now.history: // else the number may be another's
+	case late && was.history == now.history: // otherwise the number may belong to another transaction
 		_, err = conn.Exec(ctx, endAbandoned, xid)
 	}
 	return false, err
 }
 
-// errOpen is the ErrUnknown of a transaction that may still be at work: what it
-// has not done yet proves nothing.
-var errOpen = fmt.Errorf("%w: nothing found out", ErrUnknown)
+// errOpen is the ErrUnknown of a transaction that may still be running. Rows that it has not
+// written yet prove nothing.
+var errOpen = fmt.Errorf("%w: not determined", ErrUnknown)
 
 var errUndone = fmt.Errorf("%w: the connection was lost and the transaction rolled back", holdfast.ErrUnavailable)
 
-// judge says what a status means. What is not committed in a history has not
-// happened for whoever is in it. That something of this number is committed
-// says as much only where the number cannot have been given a second time.
+// judge interprets a status. What is not committed in a history has not happened in it. A committed
+// number proves the commit only if that number cannot have been given a second time.
 func judge(was, now server, status string) (committed bool, err error) {
 	switch {
 	case was.system == "" || was.system != now.system:
-		return false, fmt.Errorf("%w: nothing shows that it is the same server that answers now", ErrUnknown)
+		return false, fmt.Errorf("%w: the server that answers now may be another one", ErrUnknown)
 	case status == "aborted", status == "future":
 		return false, errUndone
 	case status == "in progress":

@@ -9,22 +9,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// statement is one SQL text, its parameters, and what takes its rows.
+// statement is one SQL text, its parameters, and a function that takes its rows.
 type statement struct {
 	sql  string
 	args []any
 	row  func(rows pgx.Rows) error
 }
 
-// session runs the store's statements in a transaction, in one round trip
-// where that can be.
+// session runs the store's statements in a transaction, in one round trip if possible.
 type session interface {
-	// stands says whether the transaction is still there: outside of one, each
-	// statement would commit by itself.
+	// stands returns an error if the transaction has ended. Outside a transaction, each statement
+	// would commit by itself.
 	stands(ctx context.Context) error
 	run(ctx context.Context, list ...statement) error
-	// back goes back to the part's savepoint and ends it. It prepares nothing,
-	// which an aborted transaction would refuse.
+	// back rolls back to the part's savepoint and releases it. It prepares no statement, since an
+	// aborted transaction refuses that.
 	back(ctx context.Context) error
 }
 
@@ -76,7 +75,7 @@ func queue(b *pgx.Batch, list []statement) {
 // sqlSession is a transaction of database/sql, with pgx's driver.
 type sqlSession struct{ tx *sql.Tx }
 
-// stands asks the server: database/sql does not tell.
+// stands asks the server, because database/sql does not know.
 func (s sqlSession) stands(ctx context.Context) error {
 	_, err := s.tx.ExecContext(ctx, savePart+";"+releasePart)
 	if isCode(err, "25P01") {
@@ -95,7 +94,7 @@ func (s sqlSession) run(ctx context.Context, list ...statement) error {
 }
 
 func (s sqlSession) back(ctx context.Context) error {
-	_, err := s.tx.ExecContext(ctx, backToPart) // without parameters it is sent as it is
+	_, err := s.tx.ExecContext(ctx, backToPart) // without parameters the text is sent as it is
 	return err
 }
 
@@ -116,7 +115,7 @@ func (s sqlSession) one(ctx context.Context, one statement) (err error) {
 	return rows.Err()
 }
 
-// sqlRows are rows of database/sql for those who only scan them.
+// sqlRows are rows of database/sql for callers that only scan them.
 type sqlRows struct {
 	pgx.Rows
 	rows *sql.Rows
@@ -124,7 +123,7 @@ type sqlRows struct {
 
 func (r sqlRows) Scan(dest ...any) error { return r.rows.Scan(dest...) }
 
-// isCode says whether the server said this SQLSTATE.
+// isCode reports whether err is an error of the server with this SQLSTATE.
 func isCode(err error, code string) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == code

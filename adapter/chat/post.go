@@ -92,7 +92,7 @@ func (p *Poster) exchange(ctx context.Context, t *target, body []byte) (*answer,
 	traced := httptrace.WithClientTrace(work, &httptrace.ClientTrace{WroteHeaders: func() { leaving.Store(true) }})
 	req, err := http.NewRequestWithContext(traced, http.MethodPost, t.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "bad_url", Err: errors.New("the URL is none")}
+		return nil, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "bad_url", Err: errors.New("the URL is invalid")}
 	}
 	maps.Copy(req.Header, t.header)
 	req.Header.Set("Content-Type", "application/json")

@@ -59,7 +59,7 @@ func (r *reader) object(path string, raw json.RawMessage, fields map[string]func
 		if read, ok := fields[key]; ok {
 			read(at, all[key])
 		} else {
-			r.fault(at, "", "is no setting here; there are "+strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
+			r.fault(at, "", "is not a setting here; the settings are "+strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 		}
 	}
 }
@@ -142,13 +142,13 @@ func (r *reader) address(p *place, kind string) func(string, json.RawMessage) {
 		if json.Unmarshal(raw, &p.url) == nil && p.url != "" {
 			if kind == teams || kind == slack {
 				p.url = ""
-				r.fault(path, "", `is a secret: who has it can post. Put it into one and name that, as {"secret": "NAME"}`)
+				r.fault(path, "", `is a secret: anybody who has it can post. Put it into a secret and name that, as {"secret": "NAME"}`)
 			}
 			return
 		}
 		name, err := r.reference(raw)
 		if err != nil {
-			r.fault(path, "", err.Error()+"; a URL that is no secret may stand here as text")
+			r.fault(path, "", err.Error()+"; a URL that is not a secret may be given as text")
 		}
 		p.url, p.urlSecret = "", name
 	}

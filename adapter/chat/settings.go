@@ -101,7 +101,7 @@ func (r *reader) targets(kind string, s *settings) func(string, json.RawMessage)
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			at := path + "." + clip(name, 64)
 			if !isName(name) {
-				r.fault(at, "", "is no name: it must have 1 to 64 letters, digits, dots, - and _")
+				r.fault(at, "", "is not a valid name: it must have 1 to 64 letters, digits, dots, - and _")
 				continue
 			}
 			p, fields := place{}, map[string]func(string, json.RawMessage){}
@@ -129,15 +129,15 @@ func (s *settings) check(r *reader, kind string) {
 		p := s.targets[name]
 		r.checkURL("targets."+name+".url", p.url, s.insecure)
 		if kind == webhook && !ownURL && len(s.signing) == 0 && len(p.signing) == 0 && !r.bad["targets."+name+".signing"] {
-			r.fault("targets."+name+".signing", "", "is missing, and the channel has none either")
+			r.fault("targets."+name+".signing", "", "is missing here and in the channel")
 		}
 	}
 	several := kind == webhook || kind == teams || kind == slack
 	switch {
 	case !ownURL && several && len(s.targets) == 0 && !r.bad["url"] && !r.bad["targets"]:
-		r.fault("url", "", "is missing: a channel needs one, or targets")
+		r.fault("url", "", "is missing: a channel needs a URL, or targets")
 	case !ownURL && !several && !r.bad["url"]:
-		r.fault("url", "", "is missing: it is the server's")
+		r.fault("url", "", "is missing: it is the URL of the server")
 	}
 	switch {
 	case kind == webhook && ownURL && len(s.signing) == 0 && !r.bad["signing"]:
@@ -145,12 +145,12 @@ func (s *settings) check(r *reader, kind string) {
 	case kind == gotify && s.token == "" && len(s.targets) == 0 && !r.bad["token"] && !r.bad["targets"]:
 		r.fault("token", "", `is missing: name the secret that holds the token of the application, as {"secret": "NAME"}`)
 	case kind == ntfy && s.token != "" && s.user != "":
-		r.fault("user", "", "stands beside token: keep one of them")
+		r.fault("user", "", "is set together with token: keep one of them")
 	case kind == ntfy && (s.user == "") != (s.password == "") && !r.bad["password"]:
 		r.fault("password", "", "and user go together: give both or none")
 	}
 	if kind == ntfy && s.topic != "" && !isTopic(s.topic) {
-		r.fault("topic", clip(s.topic, 80), "is no topic: it must have 1 to 64 letters, digits, - and _")
+		r.fault("topic", clip(s.topic, 80), "is not a valid topic: it must have 1 to 64 letters, digits, - and _")
 	}
 	if (s.cert == "") != (s.key == "") {
 		r.fault("cert", clip(s.cert, 80), "and key go together: give both or none")
@@ -182,7 +182,7 @@ func parseURL(text string, insecure bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "":
-		return nil, errors.New("is no URL: it must begin with https:// and name a host")
+		return nil, errors.New("is not a URL: it must begin with https:// and name a host")
 	case u.Scheme == "http" && !insecure && !isLoopback(u.Hostname()):
 		return nil, errors.New("must begin with https://, as everybody on the way could read it; insecure: true allows http")
 	}
@@ -206,9 +206,9 @@ func CheckAddress(kind, address string) error {
 	case address == "":
 		return nil
 	case kind == ntfy && !isTopic(address):
-		return fault("is no topic: it must have 1 to 64 letters, digits, - and _")
+		return fault("is not a valid topic: it must have 1 to 64 letters, digits, - and _")
 	case !isName(address):
-		return fault("is no name of a target: it must have 1 to 64 letters, digits, dots, - and _")
+		return fault("is not a valid name of a target: it must have 1 to 64 letters, digits, dots, - and _")
 	}
 	return nil
 }

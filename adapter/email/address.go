@@ -18,7 +18,7 @@ import (
 func ParseAddress(s string) (string, error) {
 	address, err := parseAddress(s)
 	if err != nil {
-		return "", &holdfast.FieldError{Field: "address", Value: clip(s, 80), Problem: "is no mail address: " + err.Error()}
+		return "", &holdfast.FieldError{Field: "address", Value: clip(s, 80), Problem: "is not a mail address: " + err.Error()}
 	}
 	return address, nil
 }
@@ -29,14 +29,14 @@ func parseAddress(s string) (string, error) {
 	case text == "":
 		return "", errors.New("it is empty")
 	case strings.ContainsAny(text, ",;") && !strings.Contains(text, `"`):
-		return "", errors.New("one address is wanted, and this looks like several")
+		return "", errors.New("it must be one address, and this looks like several")
 	}
 	a, err := parseMailbox(text)
 	switch {
 	case err != nil:
 		return "", err
 	case strings.ContainsAny(text, "<>") || a.Name != "":
-		return "", errors.New("the address alone is wanted, without a name and without < and >")
+		return "", errors.New("it must be the address alone, without a name and without < and >")
 	}
 	return a.Address, nil
 }
@@ -58,24 +58,24 @@ func parseMailbox(text string) (*mail.Address, error) {
 		return nil, errors.New(problem)
 	}
 	if strings.ContainsFunc(a.Address, isUnseen) {
-		return nil, errors.New("it has a character that nobody sees")
+		return nil, errors.New("it has an invisible character")
 	}
 	at := strings.LastIndexByte(a.Address, '@')
 	local, domain := a.Address[:at], a.Address[at+1:]
 	if strings.HasPrefix(domain, "[") {
 		if !isLiteral(domain) {
-			return nil, errors.New("what stands in brackets is no IP address")
+			return nil, errors.New("the text in brackets is not an IP address")
 		}
 	} else if domain, err = idna.Lookup.ToASCII(strings.TrimSuffix(domain, ".")); err != nil || !isHost(domain) {
-		return nil, errors.New("what stands after the @ is no domain")
+		return nil, errors.New("the part after the @ is not a domain")
 	}
 	switch {
 	case len(local) > 64:
-		return nil, errors.New("what stands before the @ is longer than 64 bytes")
+		return nil, errors.New("the part before the @ is longer than 64 bytes")
 	case len(domain) > 253:
-		return nil, errors.New("what stands after the @ is longer than 253 bytes")
+		return nil, errors.New("the part after the @ is longer than 253 bytes")
 	case !isAtom(local):
-		return nil, errors.New("what stands before the @ has characters that need quotes, which many servers do not take")
+		return nil, errors.New("the part before the @ has characters that need quotes, which many servers refuse")
 	}
 	a.Address = local + "@" + domain
 	return a, nil

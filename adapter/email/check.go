@@ -17,7 +17,7 @@ func (s *settings) checkServer(r *reader) {
 	case s.host == "":
 		r.fault("host", "", "is missing: it is the mail server's")
 	case !isHost(s.host):
-		r.fault("host", s.host, "is no name of a host and no address: letters, digits, dots and hyphens")
+		r.fault("host", s.host, "is neither the name of a host nor an address: letters, digits, dots and hyphens")
 	}
 	if s.port == 0 {
 		r.fault("port", "", "is missing, or wrong: 587 for starttls, 465 for implicit, 25 for a relay")
@@ -31,7 +31,7 @@ func (s *settings) checkServer(r *reader) {
 	}
 	for field, name := range map[string]string{"serverName": s.serverName, "ehlo": s.ehlo, "messageIdDomain": s.messageIDDomain} {
 		if name != "" && !isHost(name) && (field != "ehlo" || !isLiteral(name)) {
-			r.fault(field, name, "is no name of a host: letters, digits, dots and hyphens")
+			r.fault(field, name, "is not the name of a host: letters, digits, dots and hyphens")
 		}
 	}
 	if isLocal(s.ehlo) {
@@ -65,7 +65,7 @@ func (s *settings) checkAuth(r *reader) {
 	case !oauth && a.grant.given():
 		r.fault("auth.oauth2", "", "is for xoauth2 and oauthbearer only")
 	case oauth && a.grant.given() == (a.password != ""):
-		r.fault("auth.oauth2", "", "says how tokens are fetched, and password names one that something else renews: give one of them")
+		r.fault("auth.oauth2", "", "fetches tokens, and password names a token that something else renews: give only one of them")
 	case oauth && a.password == "":
 		a.grant.check(r)
 	}
@@ -82,7 +82,7 @@ func (g *grant) check(r *reader) {
 	u, err := url.Parse(g.url)
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		r.fault("auth.oauth2.url", "", "must begin with https:// and name a host: it is that of the token endpoint")
+		r.fault("auth.oauth2.url", "", "must begin with https:// and name a host: it is the URL of the token endpoint")
 	case u.User != nil, secrets.InQuery(u):
 		r.fault("auth.oauth2.url", "", "must hold no credentials")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
@@ -101,7 +101,7 @@ func (s *settings) checkMail(r *reader, from, replyTo, zone string) {
 		a, err := parseMailbox(text)
 		switch {
 		case err != nil:
-			r.fault(field, text, "is no mail address: "+err.Error())
+			r.fault(field, text, "is not a mail address: "+err.Error())
 		case !isASCII(a.Address):
 			r.fault(field, text, "must have an address of ASCII letters before the @, which each server takes")
 		case len(a.Name) > 200 || strings.ContainsFunc(a.Name, isControl):
@@ -122,7 +122,7 @@ func (s *settings) checkMail(r *reader, from, replyTo, zone string) {
 	if zone != "" {
 		var err error
 		if s.zone, err = time.LoadLocation(zone); err != nil || zone == "Local" {
-			r.fault("zone", zone, `is no time zone such as "Europe/Berlin" or "UTC"`)
+			r.fault("zone", zone, `is not a time zone such as "Europe/Berlin" or "UTC"`)
 		}
 	}
 }

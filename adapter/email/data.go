@@ -85,7 +85,7 @@ func (t *transaction) answered(ctx context.Context, r reply, err error) *holdfas
 
 // unanswered returns what a lost answer means for recipients who were not named yet.
 func (t *transaction) unanswered(ctx context.Context) *holdfast.Failure {
-	f := &holdfast.Failure{Code: exchange.Lost, Err: errors.New("not asked yet: the answer to the mail before was lost")}
+	f := &holdfast.Failure{Code: exchange.Lost, Err: errors.New("not asked yet: the answer to the previous mail was lost")}
 	switch {
 	case len(t.open) == 0:
 		return nil

@@ -68,7 +68,7 @@ var _ notify.Adapter = (*Mailer)(nil)
 func New(raw json.RawMessage, o Options) (*Mailer, error) {
 	s, err := readSettings(raw, o.Secret != nil)
 	if o.Domain != "" && !isHost(o.Domain) {
-		err = errors.Join(err, &holdfast.FieldError{Field: "domain", Value: clip(o.Domain, 80), Problem: "is no domain: letters, digits, dots and hyphens"})
+		err = errors.Join(err, &holdfast.FieldError{Field: "domain", Value: clip(o.Domain, 80), Problem: "is not a domain: letters, digits, dots and hyphens"})
 	}
 	if err := errors.Join(err, s.loadTLS()); err != nil {
 		return nil, err

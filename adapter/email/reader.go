@@ -57,7 +57,7 @@ func (r *reader) object(path string, raw json.RawMessage, fields fields) {
 		if read, ok := fields[key]; ok {
 			read(at, all[key])
 		} else {
-			r.fault(at, "", "is no setting here; there are "+strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
+			r.fault(at, "", "is not a setting here; the settings are "+strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (r *run) address(to []notify.Recipient) {
 	for i := range to {
 		address, err := parseAddress(to[i].Address)
 		if err != nil { // without the address: it stands beside the error, and would be logged
-			r.report.To[i] = notify.Delivery{Outcome: notify.Refused, Code: "bad_address", Text: "no mail address: " + err.Error()}
+			r.report.To[i] = notify.Delivery{Outcome: notify.Refused, Code: "bad_address", Text: "not a mail address: " + err.Error()}
 			continue
 		}
 		r.addr[i] = address

@@ -133,7 +133,7 @@ func (m *Mailer) enter(ctx context.Context, s *session, conn net.Conn) *holdfast
 // is just as silent.
 func (m *Mailer) speechless(f *holdfast.Failure) *holdfast.Failure {
 	if f.Code == exchange.ConnectTime && m.settings.tls != tlsImplicit {
-		f.Err = fmt.Errorf("%w (a port that wants TLS from the first byte on, as 465 does, says nothing: the setting tls may have to be implicit)", f.Err)
+		f.Err = fmt.Errorf("%w (a port with TLS from the first byte, such as 465, sends nothing: the setting tls may have to be implicit)", f.Err)
 	}
 	return f
 }
@@ -176,7 +176,7 @@ func (m *Mailer) encrypt(ctx context.Context, s *session, within time.Duration) 
 	if err != nil {
 		f := unconnected(ctx, "TLS", err, &s.scrub)
 		if f.Code == exchange.TLS && m.settings.tls == tlsImplicit {
-			f.Err = fmt.Errorf("%w (a port that begins in clear, as 587 and 25 do, knows no TLS at first: the setting tls may have to be starttls)", f.Err)
+			f.Err = fmt.Errorf("%w (a port that begins in clear, such as 587 or 25, does not begin with TLS: the setting tls may have to be starttls)", f.Err)
 		}
 		return f
 	}

@@ -74,7 +74,7 @@ func (c *Caller) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rece
 			return r, err
 		case again || !renewable:
 			return r, &holdfast.Failure{
-				Outcome: holdfast.LaneFault, Code: "credentials_refused", Err: fmt.Errorf("our credentials are not taken: %w", err),
+				Outcome: holdfast.LaneFault, Code: "credentials_refused", Err: fmt.Errorf("our credentials are refused: %w", err),
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (
 	}
 	req, err := http.NewRequestWithContext(ctx, c.conf.Method, target, body)
 	if err != nil {
-		return r, 0, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_request", Err: errors.New("the call cannot be made: its method or its URL is none")}
+		return r, 0, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_request", Err: errors.New("the call cannot be made: its method or its URL is invalid")}
 	}
 	req.Header = h
 	if host := h.Get("Host"); host != "" {

@@ -56,7 +56,7 @@ func (c *Config) check() (map[string]sqltext.Statement, error) {
 		fault("DSN", "", "must not be empty")
 	}
 	if len(c.Statements) == 0 && !c.Raw {
-		fault("Statements", "", "are none, and payloads may bring none: name one, or set Raw")
+		fault("Statements", "", "are missing, and payloads may not bring statements: name one, or set Raw")
 	}
 	if c.Connections < 0 {
 		fault("Connections", fmt.Sprint(c.Connections), "must not be negative")

@@ -68,7 +68,7 @@ func (w *Writer) unanswered(ctx context.Context, at stage, err error) *holdfast.
 	}
 	f.Err = fmt.Errorf("write to the database: %w", text)
 	if at == committing {
-		f.Err = fmt.Errorf("commit, of which nobody knows whether it was done: %w", text)
+		f.Err = fmt.Errorf("commit, whose outcome is unknown: %w", text)
 	}
 	return f
 }

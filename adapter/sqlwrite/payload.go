@@ -20,26 +20,26 @@ type object map[string]jsontext.Value
 func objectOf(text []byte) (object, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
 	if start, err := d.ReadToken(); err != nil || start.Kind() != '{' {
-		return nil, errors.New("is no JSON object")
+		return nil, errors.New("is not a JSON object")
 	}
 	o := object{}
 	for d.PeekKind() != '}' {
 		name, err := d.ReadToken()
 		if err != nil {
-			return nil, errors.New("is no JSON object, or has a name twice")
+			return nil, errors.New("is not a JSON object, or has a name twice")
 		}
 		key := name.String() // copied before the next read, which reuses its memory
 		value, err := d.ReadValue()
 		if err != nil {
-			return nil, errors.New("is no JSON object, or has a name twice")
+			return nil, errors.New("is not a JSON object, or has a name twice")
 		}
 		o[key] = value.Clone()
 	}
 	if _, err := d.ReadToken(); err != nil {
-		return nil, errors.New("is no JSON object")
+		return nil, errors.New("is not a JSON object")
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("has something behind its JSON object")
+		return nil, errors.New("has more text after its JSON object")
 	}
 	return o, nil
 }

@@ -125,12 +125,12 @@ func (w *Writer) statement(m *holdfast.Message) (s sqltext.Statement, from objec
 func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from object, f *holdfast.Failure) {
 	for name := range payload {
 		if name != "sql" && name != "params" && name != "types" {
-			return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload is none: beside sql, params and types it has something else", endpoint))
+			return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload is not a statement: it has other names than sql, params and types", endpoint))
 		}
 	}
 	text, err := stringOf(sqltext.Type{}, payload["sql"])
 	if err != nil {
-		return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload has none as sql", endpoint))
+		return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload does not have one as sql", endpoint))
 	}
 	types, err := w.typesOf(payload)
 	if err != nil {
@@ -164,7 +164,7 @@ func (w *Writer) typesOf(payload object) (map[string]sqltext.Type, error) {
 	for name, value := range list {
 		text, err := stringOf(sqltext.Type{}, value)
 		if err != nil {
-			return nil, fmt.Errorf("the type of %q in the payload is no text", name)
+			return nil, fmt.Errorf("the type of %q in the payload is not a text", name)
 		}
 		if types[name], err = sqltext.ParseType(sqltext.Dialect(w.conf.Driver), text); err != nil {
 			return nil, fmt.Errorf("the type of %q in the payload %w", name, err)

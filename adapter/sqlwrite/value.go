@@ -95,7 +95,7 @@ func numeric(t sqltext.Type, v jsontext.Value) (any, error) {
 				return u, nil
 			}
 		}
-		return nil, errors.New("is no integer of 64 bits")
+		return nil, errors.New("is not an integer of 64 bits")
 	case sqltext.Decimal:
 		if n.whole() > t.Precision-t.Scale || n.fraction() > t.Scale {
 			return nil, fmt.Errorf("has more digits than %s holds", t)
@@ -127,22 +127,22 @@ func timeOf(t sqltext.Type, s string) (string, error) {
 	switch t.Name {
 	case sqltext.Date:
 		if _, err := time.Parse(time.DateOnly, s); err != nil || !dateForm.MatchString(s) {
-			return "", errors.New("is no date such as 2026-11-28")
+			return "", errors.New("is not a date such as 2026-11-28")
 		}
 		return s, nil
 	case sqltext.Time:
 		parts := timeForm.FindStringSubmatch(s)
 		if parts == nil {
-			return "", errors.New("is no time such as 13:04:05")
+			return "", errors.New("is not a time such as 13:04:05")
 		}
 		if _, err := time.Parse(time.TimeOnly, s[:8]); err != nil {
-			return "", errors.New("is no time such as 13:04:05")
+			return "", errors.New("is not a time such as 13:04:05")
 		}
 		return s, fits(t, parts[1])
 	}
 	parts := momentForm.FindStringSubmatch(s)
 	if parts == nil {
-		return "", errors.New("is no time such as 2026-11-28T13:04:05Z")
+		return "", errors.New("is not a time such as 2026-11-28T13:04:05Z")
 	}
 	zone := parts[4]
 	if zone == "" {
@@ -150,7 +150,7 @@ func timeOf(t sqltext.Type, s string) (string, error) {
 	}
 	at, err := time.Parse("2006-01-02 15:04:05Z07:00", parts[1]+" "+parts[2]+zone)
 	if at = at.UTC(); err != nil || at.Year() < 1 || at.Year() > 9999 {
-		return "", errors.New("is no time such as 2026-11-28T13:04:05Z")
+		return "", errors.New("is not a time such as 2026-11-28T13:04:05Z")
 	}
 	text := at.Format(time.DateTime)
 	if parts[3] != "" {

@@ -49,7 +49,7 @@ func TestANodeMovesIntoADatabase(t *testing.T) {
 		t.Errorf("messages show said\n%s", got)
 	}
 	back := filepath.Join(dir, "back")
-	refused(t, exitConflict, []string{`"a" (process `, "stop what runs"}, "copy", "--from", dsn, "--to", "sqlite:"+back)
+	refused(t, exitConflict, []string{`"a" (process `, "stop the running nodes"}, "copy", "--from", dsn, "--to", "sqlite:"+back)
 	if err := shared.end(); err != nil {
 		t.Error(err)
 	}

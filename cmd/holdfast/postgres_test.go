@@ -175,7 +175,7 @@ func TestBadStores(t *testing.T) {
 	}{
 		"nobody there":       {changed(t, fresh, func(u *url.URL) { u.Host = "127.0.0.1:1" }), exitFailure, []string{"cannot be reached", "127.0.0.1:1"}},
 		"no such database":   {changed(t, fresh, func(u *url.URL) { u.Path = "/nowhere" }), exitNotFound, []string{"nowhere", "create it"}},
-		"the wrong password": {changed(t, fresh, func(u *url.URL) { u.User = url.UserPassword("nothing_allowed", "rich") }), exitRefused, []string{"look at user and password"}},
+		"the wrong password": {changed(t, fresh, func(u *url.URL) { u.User = url.UserPassword("nothing_allowed", "rich") }), exitRefused, []string{"check the user and password"}},
 		"a missing right":    {changed(t, fresh, func(u *url.URL) { u.User = url.UserPassword("nothing_allowed", "poor") }), exitRefused, []string{`GRANT CREATE ON SCHEMA "public" TO "nothing_allowed"`}},
 		"a newer schema":     {newer, exitUsage, []string{"database of a newer release", "number 999"}},
 		"no URL":             {"postgres://u:hunter2%zz@127.0.0.1/d", exitUsage, []string{"is no URL"}},

@@ -41,7 +41,7 @@ func (t *Tokens) ask(ctx context.Context, secret string, inBody bool) (token *To
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.grant.URL, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, false, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "token_refused", Err: errors.New("fetch a token: the URL is none")}
+		return nil, false, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "token_refused", Err: errors.New("fetch a token: the URL is invalid")}
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")

@@ -1,9 +1,9 @@
--- A notification is a bundle, of the kind notification and with its site as source. The row of a
--- copy stands beside the message that delivers it, one per channel, and has its seq: that
--- says how it stands. Like a message it is never rewritten.
+-- A notification is a bundle of the kind notification, with its site as source. It has one copy per
+-- channel. The row of a copy has the seq of the message that delivers it, and the state of the copy
+-- is the state of that message. Like a message, the row is never rewritten.
 CREATE TABLE hf_notification (
   seq       bigint PRIMARY KEY,
-  bundle    bigint NOT NULL,               -- hf_bundle, which has the text
+  bundle    bigint NOT NULL,               -- hf_bundle, with the text
   copy      integer NOT NULL,              -- 0: the first
   id        bytea NOT NULL,                -- as in hf_message
   message   bytea NOT NULL,                -- id of the message
@@ -20,11 +20,10 @@ CREATE TABLE hf_notification (
   created   bigint NOT NULL
 );
 
--- The first copy is that of hf_bundle.first.
+-- The first copy is found by hf_bundle.first.
 CREATE INDEX hf_notification_copy ON hf_notification (bundle, copy) WHERE copy > 0;
 
--- One row for each copy that was delivered, and for each whose message is
--- purged: what it was.
+-- The final state of each copy that was delivered or whose message is purged.
 CREATE TABLE hf_notification_end (
   seq        bigint PRIMARY KEY,
   site       text COLLATE "C" NOT NULL,
@@ -38,12 +37,12 @@ CREATE TABLE hf_notification_end (
   tried      bigint                        -- the last attempt
 );
 
--- For statements that say settled > 0, and for the list that says state > 2:
--- others, which look for a seq, must not take them.
+-- For statements that say settled > 0, and for the list that says state > 2. Other statements look
+-- for a seq, and must not use these indexes.
 CREATE INDEX hf_notification_end_settled ON hf_notification_end (settled, seq) INCLUDE (state, site) WHERE settled > 0;
 CREATE INDEX hf_notification_end_aside ON hf_notification_end (seq) WHERE state > 2;
 
--- What became of a recipient. seq is the message's.
+-- The outcome for a recipient. seq is that of the message.
 CREATE TABLE hf_target (
   seq       bigint NOT NULL,
   channel   text COLLATE "C" NOT NULL,
@@ -55,7 +54,7 @@ CREATE TABLE hf_target (
   receipt   text NOT NULL,
   maybe     boolean NOT NULL,
   attempts  integer NOT NULL,
-  cycle     integer NOT NULL, -- of the message, in which it was asked last
+  cycle     integer NOT NULL, -- of the message, at the last attempt for this recipient
   server    text NOT NULL,
   tls       text NOT NULL,
   truncated boolean NOT NULL,
@@ -63,7 +62,7 @@ CREATE TABLE hf_target (
   PRIMARY KEY (seq, channel, address)
 );
 
--- The book. Its version is in hf_meta.
+-- The book: channels, lists and recipients. Its version is in hf_meta.
 CREATE TABLE hf_channel (
   name     text COLLATE "C" PRIMARY KEY,
   kind     text NOT NULL,
@@ -80,13 +79,13 @@ CREATE TABLE hf_list (
   name        text COLLATE "C" PRIMARY KEY,
   description text NOT NULL,
   partial     boolean NOT NULL,
-  recipients  bigint NOT NULL,             -- how many
+  recipients  bigint NOT NULL,             -- number of recipients
   changed     bigint NOT NULL
 );
 
 CREATE TABLE hf_recipient (
   list     text COLLATE "C" NOT NULL,
-  place    bigint NOT NULL,                -- in the list, from 0
+  place    bigint NOT NULL,                -- position in the list, from 0
   channel  text COLLATE "C" NOT NULL,
   address  text COLLATE "C" NOT NULL,
   name     text NOT NULL,

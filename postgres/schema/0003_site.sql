@@ -1,11 +1,11 @@
--- Sites that this central knows. Secrets are kept as hashes only.
+-- Sites that this central knows. Secrets are stored only as hashes.
 CREATE TABLE hf_site (
   name         text COLLATE "C" PRIMARY KEY,
   created      bigint NOT NULL,
-  token        bytea UNIQUE,              -- of enrolment; it stays when it is spent, for who lost the answer
-  token_until  bigint,                    -- NULL: there is none to be spent
-  hash         bytea UNIQUE,              -- of the credential; NULL: none is enrolled
-  former       bytea,                     -- of the credential before
+  token        bytea UNIQUE,              -- of enrolment; a spent token stays, for a site that lost the answer
+  token_until  bigint,                    -- NULL: there is no token to spend
+  hash         bytea UNIQUE,              -- of the credential; NULL: not enrolled
+  former       bytea,                     -- of the previous credential
   former_until bigint,
   enrolled     bigint,
   seen         bigint,

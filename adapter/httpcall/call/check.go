@@ -57,7 +57,7 @@ func checkHeaders(r *setting.Report, path string, headers map[string]string) {
 		case strings.ContainsFunc(value, func(c rune) bool { return unicode.IsControl(c) && c != '\t' }):
 			r.Fault(at, "", setting.Problem{What: "has a control character in its value", Fix: "remove it"})
 		case seen[canonical]:
-			r.Fault(at, "", setting.Problem{What: "is there in another spelling as well", Fix: "keep one of them"})
+			r.Fault(at, "", setting.Problem{What: "is also set in another spelling", Fix: "keep one of them"})
 		}
 		if headers[name] != "" && secrets.Names(name) {
 			r.Warn(at, "", setting.Problem{What: "looks like a secret, which everybody sees who may read this file", Fix: "use auth: {key: {header: " + name + ", value: {file: PATH}}}"})
@@ -74,7 +74,7 @@ func checkAuth(r *setting.Report, path string, a Auth) {
 		}
 	}
 	if ways > 1 {
-		r.Fault(path, "", setting.Problem{What: "has several ways", Fix: "keep one of basic, bearer, key and oauth2"})
+		r.Fault(path, "", setting.Problem{What: "has more than one method", Fix: "keep one of basic, bearer, key and oauth2"})
 		return
 	}
 	if a.Basic != nil {
@@ -100,14 +100,14 @@ func checkAuth(r *setting.Report, path string, a Auth) {
 
 func checkScope(r *setting.Report, path, s string) {
 	if s == "" || strings.ContainsAny(s, " \"\\") {
-		r.Fault(path, s, setting.Problem{What: "is no scope", Fix: "write one scope per element, without spaces"})
+		r.Fault(path, s, setting.Problem{What: "is not a scope", Fix: "write one scope per element, without spaces"})
 	}
 }
 
 func checkStatuses(r *setting.Report, path string, list []Statuses) {
 	for i, s := range list {
 		if s.First < 200 || s.Last > 599 || s.First > s.Last {
-			r.Fault(setting.Element(path, i), s.String(), setting.Problem{What: "is no range of status codes", Fix: "write codes from 200 to 599, the lower one first"})
+			r.Fault(setting.Element(path, i), s.String(), setting.Problem{What: "is not a range of status codes", Fix: "write codes from 200 to 599, the lower one first"})
 		}
 	}
 }

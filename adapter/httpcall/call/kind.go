@@ -17,7 +17,7 @@ func Kind() adapter.Kind {
 	return adapter.Kind{
 		Key: setting.Case[adapter.Settings]("call", keys()), Noun: "a call", Instead: "a call has its own url and ca",
 		Category: holdfast.CategoryExternalSystem, Renewed: true,
-		Reached: "takes connections; a call is not tried, since it would have its effect",
+		Reached: "accepts connections; a call is not tried, since it would take effect",
 	}
 }
 

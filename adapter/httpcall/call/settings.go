@@ -111,7 +111,7 @@ func readStatuses(l *setting.Loader, path string, n *yaml.Node) []Statuses {
 		a, errA := strconv.Atoi(strings.TrimSpace(first))
 		b, errB := strconv.Atoi(strings.TrimSpace(last))
 		if errA != nil || errB != nil {
-			l.Unreadable(at, s, setting.Problem{What: "is no status code, and no range of them", Fix: statusFix})
+			l.Unreadable(at, s, setting.Problem{What: "is neither a status code nor a range of them", Fix: statusFix})
 			continue
 		}
 		list = append(list, Statuses{a, b})

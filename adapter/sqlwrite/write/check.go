@@ -16,7 +16,7 @@ func (w *Settings) Check(r *setting.Report, path string) {
 	drivers := []Driver{SQLite, Postgres, MySQL, SQLServer}
 	r.WantsSecret(path+".dsn", w.DSN)
 	if len(w.Statements) == 0 && !w.Raw {
-		r.Fault(path+".statements", "", setting.Problem{What: "are missing, and payloads may bring none", Fix: "name a statement for each endpoint, or write raw: true"})
+		r.Fault(path+".statements", "", setting.Problem{What: "are missing, and payloads may not bring statements", Fix: "name a statement for each endpoint, or write raw: true"})
 	}
 	if !slices.Contains(drivers, w.Driver) {
 		return // without the driver the rest has no meaning
@@ -46,7 +46,7 @@ func (w *Settings) Check(r *setting.Report, path string) {
 	}
 	for _, parameter := range slices.Sorted(maps.Keys(w.Types)) {
 		if !taken[parameter] {
-			r.Fault(setting.Join(path+".types", parameter), "", setting.Problem{What: "is the type of no parameter", Fix: "remove it, or write the name that a statement has"})
+			r.Fault(setting.Join(path+".types", parameter), "", setting.Problem{What: "is not a parameter of any statement", Fix: "remove it, or write the name that a statement has"})
 		}
 	}
 }

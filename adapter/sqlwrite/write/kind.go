@@ -13,7 +13,7 @@ func Kind() adapter.Kind {
 	return adapter.Kind{
 		Key: setting.Case[adapter.Settings]("write", keys()), Noun: "a database", Instead: "a database has dsn, and TLS in it",
 		Category: holdfast.CategoryCachedDBWrite, Blamed: "dsn",
-		Reached: "lets us in; statements are not tried, since they would have their effect",
+		Reached: "accepts the login; statements are not tried, since they would take effect",
 		Held:    "see whether dsn names the right database and user, and whether that user may write there",
 	}
 }
@@ -26,7 +26,7 @@ func (w *Settings) Safety() adapter.Safety {
 	s := adapter.Safety{Private: map[string]string{"the dsn of": w.DSN.File()}}
 	if w.Unencrypted {
 		s.GivenUp = []adapter.GivenUp{{Key: "unencrypted", Value: "true", Problem: setting.Problem{
-			What: "lets a dsn name another machine without TLS, so that everybody on the way can read and change what is written",
+			What: "allows a dsn to name another machine without TLS, so that everybody on the way can read and change what is written",
 			Fix:  "remove it, and write TLS into dsn, unless you trust everybody on that network",
 		}}}
 	}
