@@ -36,7 +36,7 @@ func (db *DB) Audit(ctx context.Context) (faults []string, err error) {
 		"a bundle has no first notification":           `SELECT seq::text FROM hf_bundle WHERE (seq, first) NOT IN (SELECT bundle, seq FROM hf_notification WHERE copy = 0)`,
 		"a bundle is not there":                        `SELECT seq::text FROM (SELECT seq, bundle FROM hf_message UNION ALL SELECT seq, bundle FROM hf_notification) AS x WHERE bundle IS NOT NULL AND bundle NOT IN (SELECT seq FROM hf_bundle)`,
 		"a bundled message has a payload":              `SELECT seq::text FROM hf_message WHERE bundle IS NOT NULL AND payload <> ''`,
-		"a bundle's state is that of a purged message": `SELECT seq::text FROM hf_bundle AS b WHERE state IS NULL <> EXISTS (SELECT FROM hf_message AS m WHERE m.seq = b.first AND m.bundle = b.seq)`,
+		"a bundle is over before its first message is": `SELECT seq::text FROM hf_bundle AS b WHERE state IS NOT NULL AND EXISTS (SELECT FROM hf_message AS m WHERE m.seq = b.first AND m.bundle = b.seq)`,
 		"the sums are wrong": `SELECT x.lane || ': ' || x.pending || ' pending, ' || x.parked || ' parked, ' || x.expired || ' expired by the changes, '
 				|| y.pending || ', ' || y.parked || ', ' || y.expired || ' by a count'
 			FROM (SELECT l.lane, coalesce(sum(t.pending), 0) AS pending, coalesce(sum(t.parked), 0) AS parked, coalesce(sum(t.expired), 0) AS expired

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -63,6 +64,8 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	defer s.mu.Unlock()
 	past, err := db.pastNotes(ctx, before)
 	read := len(past)
+	slices.Sort(past)
+	past = slices.Compact(past) // each bundle once, however many copies have ended
 	for err == nil && len(past) > 0 {
 		n := min(len(past), sweepWrite)
 		part, gone := past[:n], 0

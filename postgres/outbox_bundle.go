@@ -124,9 +124,9 @@ func (db *DB) bundleGroup(ctx context.Context, list []*call[*bundling], impatien
 				}
 			}
 			tx.impatient = impatient
-			return tx.bundle(list, try > 0)
+			return tx.bundle(list, try)
 		}); !isTaken(err) {
-			return err
+			return db.unnamed(err)
 		}
 	}
 	return errFaster
@@ -156,21 +156,28 @@ type knownBundle struct {
 }
 
 // bundle stores the new bundles of several calls, and makes their results. It looks up the ids of
-// messages only after an attempt has found one taken.
-func (tx *ownTx) bundle(calls []*call[*bundling], again bool) error {
-	known, taken, err := tx.lookUpBundles(calls, again)
+// messages only after an attempt has found one taken. An id that is taken is looked up once more: the
+// message and its bundle may be purged between the two queries of one look.
+func (tx *ownTx) bundle(calls []*call[*bundling], try int) error {
+	known, taken, err := tx.lookUpBundles(calls, try > 0)
 	if err != nil {
 		return err
 	}
 	var fresh []*bundle
+	clash := false
 	for _, c := range calls {
 		c.work.results = make([]holdfast.Result, len(c.work.list))
 		for i := range c.work.list {
 			b := &c.work.list[i]
-			if b.decide(&c.work.results[i], known, taken) {
+			isNew, idTaken := b.decide(&c.work.results[i], known, taken)
+			if isNew {
 				fresh = append(fresh, b)
 			}
+			clash = clash || idTaken
 		}
+	}
+	if clash && try == 1 {
+		return errFaster
 	}
 	if len(fresh) == 0 {
 		return nil
@@ -243,10 +250,11 @@ func (tx *ownTx) lookUpBundles(calls []*call[*bundling], ids bool) (known map[bu
 	})
 }
 
-// decide makes the result, and reports whether the bundle must be stored.
-func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, taken map[string]bool) bool {
+// decide makes the result. It reports whether the bundle must be stored, and whether another message
+// has the id of one of its messages.
+func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, taken map[string]bool) (isNew, idTaken bool) {
 	if r.Err = b.invalid; r.Err != nil {
-		return false
+		return false, false
 	}
 	conflict := func(why string) {
 		r.Err = fmt.Errorf("write %s %s of %s: %s: %w", b.Kind, b.ID, b.Source, why, holdfast.ErrConflict)
@@ -254,15 +262,15 @@ func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, ta
 	if k, ok := known[b.name()]; ok {
 		if len(k.hash) > 0 && !bytes.Equal(k.hash, b.Hash[:]) {
 			conflict("it is known with other content")
-			return false
+			return false, false
 		}
 		r.Receipt = holdfast.Receipt{ID: b.ID, State: k.state, Duplicate: true}
-		return false
+		return false, false
 	}
 	for i := range b.messages.entries {
 		if e := &b.messages.entries[i]; taken[string(e.id)] {
 			conflict("another message has the id " + string(e.m.ID))
-			return false
+			return false, true
 		}
 	}
 	for i := range b.messages.entries {
@@ -270,7 +278,7 @@ func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, ta
 	}
 	known[b.name()] = knownBundle{b.Hash[:], holdfast.Pending}
 	r.Receipt = holdfast.Receipt{ID: b.ID, State: holdfast.Pending}
-	return true
+	return true, false
 }
 
 // insertBundles writes the bundles whose messages are written, and the rows beside those messages,

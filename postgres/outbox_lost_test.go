@@ -366,6 +366,15 @@ func TestNamesThatAreGone(t *testing.T) {
 	if err := send(); err != nil {
 		t.Errorf("by one statement: %v", err)
 	}
+	lose()
+	n := notification("bundled", "plant-1")
+	n.Messages[0].Source, n.Messages[0].Endpoint, n.Messages[0].Destination, n.Messages[0].Kind = other.Source, other.Endpoint, other.Destination, other.Kind
+	if results, err := a.Bundle(t.Context(), n); err != nil || results[0].Err != nil {
+		t.Errorf("in a bundle: %+v, %v", results, err)
+	}
+	if err := sql(t.Context(), dsn, `DELETE FROM hf_queue WHERE seq = (SELECT first FROM hf_bundle)`, `DELETE FROM hf_message WHERE bundle IS NOT NULL`); err != nil {
+		t.Fatal(err)
+	}
 	if err := sql(t.Context(), dsn, `UPDATE hf_message SET route = (SELECT route FROM hf_route WHERE endpoint = 'new')`); err != nil {
 		t.Fatal(err)
 	}

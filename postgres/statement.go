@@ -73,10 +73,11 @@ const findMessages = `SELECT m.id, m.route, ` + payloadOf + `, q.seq IS NOT NULL
 
 // Bundles: outbox_bundle.go.
 const (
-	// findBundles gives a number to each bundle whose name is new.
+	// findBundles gives a number to each bundle whose name is new. A first message that is gone
+	// without a state was delivered: purgeThese.
 	findBundles = `SELECT i.n, CASE WHEN b.seq IS NULL THEN nextval('hf_seq') ELSE 0 END, b.hash,
 			CASE WHEN b.seq IS NULL THEN 0 ELSE coalesce(b.state, (SELECT CASE WHEN q.owner IS NULL THEN 0 ELSE 1 END FROM hf_queue AS q WHERE q.seq = b.first),
-				(SELECT f.state FROM hf_final AS f WHERE f.seq = b.first), 0) END
+				(SELECT f.state FROM hf_final AS f WHERE f.seq = b.first), 2) END
 		FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS i (id, kind, source, n)
 		LEFT JOIN LATERAL (SELECT seq, hash, first, state FROM hf_bundle AS h WHERE h.id = i.id AND h.kind = i.kind AND h.source = i.source OFFSET 0) AS b ON true`
 	takenIDs = `SELECT id FROM hf_message WHERE id = ANY ($1::bytea[])`

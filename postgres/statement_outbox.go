@@ -150,10 +150,10 @@ const (
 			FROM gone AS g CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
 			ON CONFLICT (seq) DO NOTHING),
 		message AS (DELETE FROM hf_message AS m WHERE m.seq = ANY (ARRAY (SELECT seq FROM gone)) RETURNING m.seq, m.bundle),
-		-- and what a bundle's first message was
+		-- and what a bundle's first message was, unless it was delivered, as most are
 		bundle AS (
 			UPDATE hf_bundle AS b SET state = ($2::smallint[])[width_bucket(b.first, $1)]
-			WHERE b.seq = ANY (ARRAY (SELECT bundle FROM message WHERE bundle IS NOT NULL)) AND b.first = ANY (ARRAY (SELECT seq FROM message))),
+			WHERE ($2::smallint[])[width_bucket(b.first, $1)] <> 2 AND b.seq = ANY (ARRAY (SELECT bundle FROM message WHERE bundle IS NOT NULL)) AND b.first = ANY (ARRAY (SELECT seq FROM message))),
 		event AS (DELETE FROM hf_event AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT seq, lane, state, coalesce(okey, '') FROM gone`
 )

@@ -44,7 +44,7 @@ type Bundle struct {
 	Hash    []byte      `row:"hash"` // of the content that may not change under its name; empty: lost, and the name alone decides
 	Created Instant     `row:"created"`
 	First   int64       `row:"first"`      // seq of its first message
-	State   int64       `row:"state,null"` // final state of the first message once it is purged; zero: not purged
+	State   int64       `row:"state,null"` // final state of the first message once it is purged; zero: not purged, or delivered
 	Payload []byte      `row:"payload"`
 }
 

@@ -61,7 +61,7 @@ CREATE TABLE hf_bundle (
   payload bytea NOT NULL,
   created bigint NOT NULL,
   first   bigint NOT NULL,                 -- its first message
-  state   smallint,                        -- of the first message, once that message is purged
+  state   smallint,                        -- of the first message, once it is purged; NULL: it is not, or was delivered
   CONSTRAINT hf_bundle_name UNIQUE (id, kind, source)
 );
 

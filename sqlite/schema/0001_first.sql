@@ -66,7 +66,7 @@ CREATE TABLE hf_bundle (
   hash    BLOB NOT NULL,                  -- of the content, which may not change under its name; empty: lost with a damaged file
   created INTEGER NOT NULL,
   first   INTEGER NOT NULL,               -- its first message
-  state   INTEGER,                        -- the first message's state when it was purged; NULL: it was not purged
+  state   INTEGER,                        -- the first message's state when it was purged; NULL: it was not purged, or was delivered
   payload BLOB NOT NULL
 ) STRICT;
 
