@@ -44,35 +44,41 @@ func (b *Book) Book(ctx context.Context) (notify.Book, error) {
 	return notify.Book{}, fmt.Errorf("read channels and lists: they change all the time: %w", holdfast.ErrUnavailable)
 }
 
-// read reads the book in parts. Each change of the book changes its version, so the parts belong to
-// one moment if the version is the same before and after.
+// read reads the book in parts, and reports whether they belong to one moment. Each change of the book
+// changes its version: if the version is the same before and after, they do.
 func (b *Book) read(ctx context.Context) (book notify.Book, same bool, err error) {
 	book = notify.Book{Channels: map[string]notify.Channel{}, Lists: map[string]notify.List{}}
-	if book.Version, err = b.version(ctx); err != nil {
-		return book, false, err
-	}
 	wall := func(at int64) time.Time { return b.db.Time(rows.Instant(at)) }
-	for _, t := range notify.BookTables() {
-		if err := b.db.EachRow(ctx, rows.Range{Table: t}, func(r rows.Row) error { return book.Add(r, wall) }); err != nil {
-			return book, false, err
+	same, err = b.db.Together(ctx, func(r side.Reader) (err error) {
+		if book.Version, err = versionOf(ctx, r); err != nil {
+			return err
 		}
+		for _, t := range notify.BookTables() {
+			if err := r.EachRow(ctx, rows.Range{Table: t}, func(row rows.Row) error { return book.Add(row, wall) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || same {
+		return book, same, err
 	}
-	after, err := b.version(ctx)
+	after, err := versionOf(ctx, b.db)
 	return book, after == book.Version, err
 }
 
 // BookVersion implements notify.BookStore.
 func (b *Book) BookVersion(ctx context.Context) (int64, error) {
-	n, err := b.version(ctx)
+	n, err := versionOf(ctx, b.db)
 	if err != nil {
 		return 0, fmt.Errorf("read version of channels and lists: %w", err)
 	}
 	return n, nil
 }
 
-// version returns the version of the book, or 0 if no channel or list has ever been made.
-func (b *Book) version(ctx context.Context) (n int64, err error) {
-	err = b.db.Read(ctx, bookVersion, nil, func(scan side.Scan) error { return scan(&n) })
+// versionOf returns the version of the book, or 0 if no channel or list has ever been made.
+func versionOf(ctx context.Context, from side.Reader) (n int64, err error) {
+	err = from.Read(ctx, bookVersion, nil, func(scan side.Scan) error { return scan(&n) })
 	return n, err
 }
 

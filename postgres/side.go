@@ -70,6 +70,11 @@ func (s sideStore) EachRow(ctx context.Context, w rows.Range, yield func(r rows.
 	return s.db.eachRowOf(ctx, w, yield)
 }
 
+// Together implements side.Store. Each query sees what was committed before it.
+func (s sideStore) Together(_ context.Context, f func(r side.Reader) error) (oneMoment bool, err error) {
+	return false, f(s)
+}
+
 // sideClock implements side.Clock.
 type sideClock struct {
 	*clock

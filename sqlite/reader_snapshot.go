@@ -33,8 +33,13 @@ func (s *snapshot) end() error {
 }
 
 // each calls row for each row of one of the readers' queries.
-func (s *snapshot) each(ctx context.Context, q query, row func(found *sql.Rows) error, args ...any) (err error) {
-	found, err := s.QueryContext(ctx, queries[q], args...)
+func (s *snapshot) each(ctx context.Context, q query, row func(found *sql.Rows) error, args ...any) error {
+	return s.eachOf(ctx, queries[q], row, args...)
+}
+
+// eachOf calls row for each row of a query.
+func (s *snapshot) eachOf(ctx context.Context, text string, row func(found *sql.Rows) error, args ...any) (err error) {
+	found, err := s.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -140,6 +141,33 @@ func (s sideStore) Read(ctx context.Context, sql string, args []any, row func(sc
 		}
 	}
 	return s.db.noted(found.Err())
+}
+
+// Together implements side.Store.
+func (s sideStore) Together(ctx context.Context, f func(r side.Reader) error) (oneMoment bool, err error) {
+	tx, err := s.db.snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, tx.end()) }()
+	return true, s.db.noted(f(sideSnapshot{s.db, tx}))
+}
+
+// sideSnapshot reads what belongs together.
+type sideSnapshot struct {
+	db *DB
+	tx *snapshot
+}
+
+// Read implements side.Reader.
+func (s sideSnapshot) Read(ctx context.Context, text string, args []any, row func(scan side.Scan) error) error {
+	text, args = portable(text, args, s.db.clock.now)
+	return s.tx.eachOf(ctx, text, func(found *sql.Rows) error { return row(found.Scan) }, args...)
+}
+
+// EachRow implements side.Reader.
+func (s sideSnapshot) EachRow(ctx context.Context, w rows.Range, yield func(r rows.Row) error) error {
+	return eachRowOf(ctx, s.tx, w, yield)
 }
 
 // EachRow implements side.Store.

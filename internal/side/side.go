@@ -24,12 +24,13 @@ type Store interface {
 	// Change runs f in a transaction, which other calls may share, and returns when the transaction
 	// is on disk. If f returns an error, Change undoes what f did and returns an error that wraps
 	// it. f may run more than once and must start from nothing each time. f must not call the store
-	// or wait for anything else.
+	// or wait for anything else. Let f refuse before it writes: SQLite undoes the writes of the calls
+	// that share the transaction, too, and runs them again one by one.
 	Change(ctx context.Context, c Cost, f func(tx Tx) error) error
-	// Read calls row for each row of a query. The query must not change anything.
-	Read(ctx context.Context, sql string, args []any, row func(scan Scan) error) error
-	// EachRow calls yield for the rows of a table of package rows.
-	EachRow(ctx context.Context, w rows.Range, yield func(r rows.Row) error) error
+	Reader
+	// Together runs f, which reads several things that belong together. It reports whether all that
+	// f has read is of one moment; PostgreSQL does not promise it. f may not call the store.
+	Together(ctx context.Context, f func(r Reader) error) (oneMoment bool, err error)
 	// Clock reads the store's clock. Call it before access is ended because its time is over.
 	Clock(ctx context.Context) (Clock, error)
 	// Time converts an instant of a row for people. An absent instant gives the zero time.
@@ -38,6 +39,14 @@ type Store interface {
 	Full() bool
 	// Incarnation names the store's history; see sites.Store.
 	Incarnation(ctx context.Context) (string, error)
+}
+
+// Reader reads a store. Its methods may be called concurrently, unless Together made it.
+type Reader interface {
+	// Read calls row for each row of a query. The query must not change anything.
+	Read(ctx context.Context, sql string, args []any, row func(scan Scan) error) error
+	// EachRow calls yield for the rows of a table of package rows.
+	EachRow(ctx context.Context, w rows.Range, yield func(r rows.Row) error) error
 }
 
 // Cost is how much a change writes. The zero value is a few small rows, which a full disk refuses.
