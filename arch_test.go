@@ -54,9 +54,9 @@ var mayImport = map[string][]string{
 	"link":                {".", "wire", "transport", "notify", "track", "audit", "link/sites"}, // its envelopes and batches are those between peers
 	"link/sites":          {},                                                                   // what stores keep of sites: they bring no server along
 	"replicate":           {".", "wire"},
-	"move":                {".", "internal/belief", "rows"},
-	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "replicate"},
-	"postgres":            {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "replicate"},
+	"storecopy":           {".", "internal/belief", "rows"},
+	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
+	"postgres":            {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
 	"nodestore":           {".", "rows", "notify", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},

@@ -9,18 +9,18 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 type (
 	// CopyReport is the result of copying a store.
-	CopyReport = move.Report
+	CopyReport = storecopy.Report
 	// CopyStatus is the progress of a copy.
-	CopyStatus = move.Status
+	CopyStatus = storecopy.Status
 	// Moved is where everything of a store went.
-	Moved = move.Moved
+	Moved = storecopy.Moved
 )
 
 // StorePlace is where a store is: a data folder, or a database.
@@ -61,12 +61,12 @@ func (p StorePlace) String() string {
 }
 
 type source interface {
-	move.Source
+	storecopy.Source
 	Close() error
 }
 
 type target interface {
-	move.Importer
+	storecopy.Importer
 	Close() error
 }
 
@@ -81,7 +81,7 @@ func (p StorePlace) source(ctx context.Context) (source, error) {
 	return s, nil
 }
 
-func (p StorePlace) target(ctx context.Context, from move.Origin, log *slog.Logger) (target, error) {
+func (p StorePlace) target(ctx context.Context, from storecopy.Origin, log *slog.Logger) (target, error) {
 	if p.folder != "" {
 		return sqlite.OpenTarget(ctx, database(p.folder), sqlite.Options{Logger: log})
 	}
@@ -96,7 +96,7 @@ func (p StorePlace) target(ctx context.Context, from move.Origin, log *slog.Logg
 // node may use either store meanwhile.
 func Copy(ctx context.Context, from, to StorePlace, log *slog.Logger, watch func(CopyStatus)) (r CopyReport, err error) {
 	if sameFile(from, to) {
-		return r, fmt.Errorf("%w: %s", move.ErrSame, to)
+		return r, fmt.Errorf("%w: %s", storecopy.ErrSame, to)
 	}
 	s, err := from.source(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func Copy(ctx context.Context, from, to StorePlace, log *slog.Logger, watch func
 		return r, fmt.Errorf("open target: %w", err)
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	return move.Copy(ctx, s, t, move.Options{From: from.String(), To: to.String(), Watch: watch})
+	return storecopy.Copy(ctx, s, t, storecopy.Options{From: from.String(), To: to.String(), Watch: watch})
 }
 
 // sameFile reports whether both are one file. Its owner's lock would not tell: this process holds it.
@@ -138,15 +138,15 @@ func UndoCopy(ctx context.Context, from StorePlace, to *StorePlace) (m Moved, er
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if to == nil {
-		return move.Undo(ctx, s, nil, from.String())
+		return storecopy.Undo(ctx, s, nil, from.String())
 	}
 	if sameFile(from, *to) {
-		return m, fmt.Errorf("%w: %s", move.ErrSame, to)
+		return m, fmt.Errorf("%w: %s", storecopy.ErrSame, to)
 	}
 	t, err := to.source(ctx)
 	if err != nil {
 		return m, fmt.Errorf("open target: %w", err)
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	return move.Undo(ctx, s, t, from.String())
+	return storecopy.Undo(ctx, s, t, from.String())
 }

@@ -5,9 +5,9 @@ import (
 	"io/fs"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // Reason says why a store cannot be used, for a caller that branches on it.
@@ -45,16 +45,16 @@ func Why(err error) Reason {
 		{sqlite.ErrOwned, InUse},
 		{postgres.ErrNodeTaken, InUse},
 		{sqlite.ErrLinked, InUse},
-		{move.ErrInUse, InUse},
-		{move.ErrMoved, Barred},
-		{move.ErrUnfinished, Barred},
-		{move.ErrNotEmpty, Barred},
-		{move.ErrChanged, Barred},
-		{move.ErrUsed, Barred},
-		{move.ErrElsewhere, Barred},
-		{move.ErrContent, Barred},
-		{move.ErrSame, Unfit},
-		{move.ErrSchema, Unfit},
+		{storecopy.ErrInUse, InUse},
+		{storecopy.ErrMoved, Barred},
+		{storecopy.ErrUnfinished, Barred},
+		{storecopy.ErrNotEmpty, Barred},
+		{storecopy.ErrChanged, Barred},
+		{storecopy.ErrUsed, Barred},
+		{storecopy.ErrElsewhere, Barred},
+		{storecopy.ErrContent, Barred},
+		{storecopy.ErrSame, Unfit},
+		{storecopy.ErrSchema, Unfit},
 		{fs.ErrNotExist, Absent},
 		{holdfast.ErrNotFound, Absent},
 		{postgres.ErrRights, Forbidden},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // Inspection is what Inspect finds in a database.
@@ -61,7 +61,7 @@ func Inspect(ctx context.Context, dsn string) (Inspection, error) {
 		if err := conn.QueryRow(ctx, exportMarks, metaMoved, metaCopy).Scan(&moved, &copied); err != nil {
 			return err
 		}
-		in.Refused = move.Refusal(moved, copied)
+		in.Refused = storecopy.Refusal(moved, copied)
 		return nil
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // serve records the lanes that this node delivers for. It tells other nodes before this one takes
@@ -57,7 +57,7 @@ func (db *DB) beatOn(ctx context.Context) {
 			err = db.count(ctx)
 		}
 		switch {
-		case errors.Is(err, move.ErrMoved), errors.Is(err, move.ErrUnfinished):
+		case errors.Is(err, storecopy.ErrMoved), errors.Is(err, storecopy.ErrUnfinished):
 			db.halt(err)
 			return
 		case err != nil && ctx.Err() == nil:
@@ -97,7 +97,7 @@ func (db *DB) awake(ctx context.Context) error {
 	if s.isTrusted() {
 		return nil
 	}
-	if err := db.renew(ctx); errors.Is(err, move.ErrMoved) || errors.Is(err, move.ErrUnfinished) {
+	if err := db.renew(ctx); errors.Is(err, storecopy.ErrMoved) || errors.Is(err, storecopy.ErrUnfinished) {
 		return err
 	}
 	return nil

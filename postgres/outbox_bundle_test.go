@@ -9,10 +9,10 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/postgres"
 	tables "github.com/holdfast-mq/holdfast/rows"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // bundle is one of n messages, each in a lane of its own.
@@ -63,12 +63,12 @@ func TestABundlesPayloadIsKeptOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer source.Close()
-	target, err := postgres.OpenTarget(t.Context(), copied, move.Origin{})
+	target, err := postgres.OpenTarget(t.Context(), copied, storecopy.Origin{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer target.Close()
-	if _, err := move.Copy(t.Context(), source, target, move.Options{}); err != nil {
+	if _, err := storecopy.Copy(t.Context(), source, target, storecopy.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := target.Close(); err != nil {
@@ -145,7 +145,7 @@ func TestAMessageWithoutItsBundleIsParked(t *testing.T) {
 		t.Errorf("%d claimed, want the one of a bundle that is empty", len(got))
 	}
 	// A copy tells of it, and leaves it be once it is discarded.
-	for _, want := range []error{move.ErrContent, nil} {
+	for _, want := range []error{storecopy.ErrContent, nil} {
 		shut(t, db)
 		source, err := postgres.OpenSource(t.Context(), dsn)
 		if err != nil {
@@ -172,7 +172,7 @@ func TestAMessageWithoutItsBundleIsParked(t *testing.T) {
 func TestNumbersOfBundlesAreAboveThoseCopied(t *testing.T) {
 	t.Parallel()
 	ctx, dsn := t.Context(), pgtest.Shared(t).Database(t)
-	target, err := postgres.OpenTarget(ctx, dsn, move.Origin{})
+	target, err := postgres.OpenTarget(ctx, dsn, storecopy.Origin{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +181,8 @@ func TestNumbersOfBundlesAreAboveThoseCopied(t *testing.T) {
 	for i := range list {
 		list[i] = &tables.Bundle{Seq: int64(i + 1), Kind: notify.BundleKind, Source: "plant-1", ID: holdfast.ID(fmt.Sprint(i))}
 	}
-	p := move.Progress{HereNow: time.Now().UnixMicro()}
-	for _, err := range []error{target.Begin(ctx, p, move.Totals{}), target.Write(ctx, list, p), target.End(ctx, move.Progress{Done: true}), target.Close()} {
+	p := storecopy.Progress{HereNow: time.Now().UnixMicro()}
+	for _, err := range []error{target.Begin(ctx, p, storecopy.Totals{}), target.Write(ctx, list, p), target.End(ctx, storecopy.Progress{Done: true}), target.Close()} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/postgres"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 func simple(id holdfast.ID) holdfast.Message {
@@ -204,7 +204,7 @@ func pausedInAMovedStore(t *testing.T, late bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Mark(t.Context(), move.Moved{To: "x", Store: "y", At: "z"}); err != nil {
+	if err := s.Mark(t.Context(), storecopy.Moved{To: "x", Store: "y", At: "z"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -215,7 +215,7 @@ func pausedInAMovedStore(t *testing.T, late bool) {
 	} else {
 		goOn()
 	}
-	if _, err := a.Enqueue(t.Context(), simple("late")); !errors.Is(err, move.ErrMoved) {
+	if _, err := a.Enqueue(t.Context(), simple("late")); !errors.Is(err, storecopy.ErrMoved) {
 		t.Errorf("Enqueue = %v, want that the store was moved", err)
 	}
 	if b, err := a.Claim(t.Context(), map[string]int{"a": 1}); err == nil || len(b.Claims) != 0 || a.Holds(held[0]) {
@@ -226,7 +226,7 @@ func pausedInAMovedStore(t *testing.T, late bool) {
 	case <-time.After(10 * time.Second):
 		t.Error("the store goes on")
 	}
-	if err := a.Err(); !errors.Is(err, move.ErrMoved) || !strings.Contains(err.Error(), "to x") {
+	if err := a.Err(); !errors.Is(err, storecopy.ErrMoved) || !strings.Contains(err.Error(), "to x") {
 		t.Errorf("it says %v", err)
 	}
 	if n := count(t, dsn, "SELECT count(*) FROM hf_message"); n != 1 {

@@ -122,7 +122,7 @@ func lookAtAll(t *testing.T, db *postgres.DB, dsn string, all map[string]sourceS
 		}
 		p := own
 		switch s.file {
-		case "statement_move.go":
+		case "statement_storecopy.go":
 			p = move
 		case "check_inspect.go":
 			p = look

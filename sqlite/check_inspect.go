@@ -14,7 +14,7 @@ import (
 
 	moderncsqlite "modernc.org/sqlite"
 
-	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // InspectOptions say how thoroughly Inspect looks.
@@ -231,7 +231,7 @@ func (in *Inspection) content(ctx context.Context, db *sql.DB) error {
 			return err
 		}
 	}
-	in.Refused = move.Refusal(moved, copied)
+	in.Refused = storecopy.Refusal(moved, copied)
 	if latest := max(noted.Int64, written.Int64); latest > 0 {
 		in.Latest = time.UnixMicro(latest)
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // stored is how many bytes tables and indexes take.
@@ -85,7 +85,7 @@ func copied(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := move.Copy(t.Context(), source, target, move.Options{From: from, To: to}); err != nil {
+	if _, err := storecopy.Copy(t.Context(), source, target, storecopy.Options{From: from, To: to}); err != nil {
 		t.Error(err)
 	}
 	if err := target.Close(); err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storecopy"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
 
@@ -217,7 +217,7 @@ func TestASalvageBringsEachColumn(t *testing.T) {
 		list = append(list, filledRow(table))
 	}
 	for _, r := range list {
-		if err := file.Write(t.Context(), []rows.Row{r}, move.Progress{HereNow: now, Done: true}); err != nil {
+		if err := file.Write(t.Context(), []rows.Row{r}, storecopy.Progress{HereNow: now, Done: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package move_test
+package storecopy_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 package postgres
 
-// Moves between stores: move_export.go, move_import.go. No node uses the database then.
+// Moves between stores: storecopy_export.go, storecopy_import.go. No node uses the database then.
 const (
 	lockNodes = `LOCK TABLE hf_node IN EXCLUSIVE MODE`
 	// hf_now stands still if no node is left to write it.

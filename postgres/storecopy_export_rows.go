@@ -10,8 +10,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/rows"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // exporting is one call of Read.
@@ -104,9 +104,9 @@ func (x *exporting) message(found pgx.Rows) (rows.Row, error) {
 	m.ID = idFrom(id)
 	switch {
 	case source == nil || destination == nil:
-		return m, fmt.Errorf("%w: the names of %s (seq %d) are lost", move.ErrContent, m.ID, m.Seq)
+		return m, fmt.Errorf("%w: the names of %s (seq %d) are lost", storecopy.ErrContent, m.ID, m.Seq)
 	case queued == (state != nil):
-		return m, fmt.Errorf("%w: %s (seq %d) has no state, or two", move.ErrContent, m.ID, m.Seq)
+		return m, fmt.Errorf("%w: %s (seq %d) has no state, or two", storecopy.ErrContent, m.ID, m.Seq)
 	}
 	m.Source, m.Destination, m.Kind, m.Endpoint = *source, *destination, *kind, *endpoint
 	m.Created, m.Expires, m.FirstTry, m.Settled = rows.Instant(created-x.base), rows.Distance(expires, x.base, never), x.far(first), x.far(settled)
@@ -115,7 +115,7 @@ func (x *exporting) message(found pgx.Rows) (rows.Row, error) {
 		m.State = holdfast.State(*state)
 	}
 	if m.Broken = bundled && m.Bundle == 0; m.Broken && m.State != holdfast.Delivered && m.State != holdfast.Discarded {
-		return m, fmt.Errorf("%w: the payload of %s to %s is lost: discard it (holdfast messages discard %s)", move.ErrContent, m.ID, m.Destination, m.ID)
+		return m, fmt.Errorf("%w: the payload of %s to %s is lost: discard it (holdfast messages discard %s)", storecopy.ErrContent, m.ID, m.Destination, m.ID)
 	}
 	if state != nil {
 		return m, nil
@@ -155,9 +155,9 @@ func (x *exporting) incoming(found pgx.Rows) (rows.Row, error) {
 	in.ID = idFrom(id)
 	switch {
 	case source == nil:
-		return in, fmt.Errorf("%w: the sender of incoming message %s (seq %d) is lost", move.ErrContent, in.ID, in.Seq)
+		return in, fmt.Errorf("%w: the sender of incoming message %s (seq %d) is lost", storecopy.ErrContent, in.ID, in.Seq)
 	case in.Kept && kind == nil:
-		return in, fmt.Errorf("%w: the content of incoming message %s (seq %d) is lost", move.ErrContent, in.ID, in.Seq)
+		return in, fmt.Errorf("%w: the content of incoming message %s (seq %d) is lost", storecopy.ErrContent, in.ID, in.Seq)
 	}
 	in.Source, in.Received, in.Processed, in.Expires = *source, rows.Instant(received-x.base), x.far(processed), rows.Distance(expires, x.base, never)
 	if in.Kept {

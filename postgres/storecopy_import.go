@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/rows"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // Target is a database into which the whole content of another store is copied. No node can start
@@ -20,12 +20,12 @@ type Target struct {
 	sources map[string]int32
 }
 
-var _ move.Importer = (*Target)(nil)
+var _ storecopy.Importer = (*Target)(nil)
 
 // OpenTarget opens a database for a move, and creates the tables if they do not exist. An error
-// that wraps move.ErrInUse names the nodes that use it. move.ErrSame means that it is the source
+// that wraps storecopy.ErrInUse names the nodes that use it. storecopy.ErrSame means that it is the source
 // itself.
-func OpenTarget(ctx context.Context, dsn string, source move.Origin) (*Target, error) {
+func OpenTarget(ctx context.Context, dsn string, source storecopy.Origin) (*Target, error) {
 	t := &Target{}
 	t.forget()
 	if err := t.open(ctx, dsn, func(has tables) error {
@@ -33,7 +33,7 @@ func OpenTarget(ctx context.Context, dsn string, source move.Origin) (*Target, e
 			return nil
 		}
 		if store, err := t.meta(ctx, metaIncarnation); err != nil || store == source.Store {
-			return errors.Join(err, move.ErrSame)
+			return errors.Join(err, storecopy.ErrSame)
 		}
 		return nil
 	}); err != nil {
@@ -46,8 +46,8 @@ func OpenTarget(ctx context.Context, dsn string, source move.Origin) (*Target, e
 func (t *Target) forget() { t.routes, t.sources = map[routeKey]route{}, map[string]int32{} }
 
 // note writes the progress, in one transaction with work.
-func (t *Target) note(ctx context.Context, p move.Progress, work func(tx pgx.Tx) error) error {
-	text, err := move.Text(p)
+func (t *Target) note(ctx context.Context, p storecopy.Progress, work func(tx pgx.Tx) error) error {
+	text, err := storecopy.Text(p)
 	if err != nil {
 		return err
 	}
@@ -67,16 +67,16 @@ func (t *Target) note(ctx context.Context, p move.Progress, work func(tx pgx.Tx)
 	return explain(err)
 }
 
-// Begin implements move.Importer.
-func (t *Target) Begin(ctx context.Context, p move.Progress, n move.Totals) error {
+// Begin implements storecopy.Importer.
+func (t *Target) Begin(ctx context.Context, p storecopy.Progress, n storecopy.Totals) error {
 	return t.note(ctx, p, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, importNumbers, n.LastMessage, n.LastInbox, n.LastEvent)
 		return err
 	})
 }
 
-// End implements move.Importer.
-func (t *Target) End(ctx context.Context, p move.Progress) error {
+// End implements storecopy.Importer.
+func (t *Target) End(ctx context.Context, p storecopy.Progress) error {
 	return t.note(ctx, p, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, importBundled)
 		if err == nil {
@@ -86,8 +86,8 @@ func (t *Target) End(ctx context.Context, p move.Progress) error {
 	})
 }
 
-// Write implements move.Importer.
-func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) error {
+// Write implements storecopy.Importer.
+func (t *Target) Write(ctx context.Context, page []rows.Row, p storecopy.Progress) error {
 	return t.note(ctx, p, func(tx pgx.Tx) error {
 		im := &importing{t: t, tx: tx, ctx: ctx, base: p.HereNow, sums: sums{lanes: map[int32]holdfast.LaneCounts{}}}
 		if err := im.page(page); err != nil {
@@ -97,7 +97,7 @@ func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) er
 	})
 }
 
-// Counts implements move.Importer. It reads the sums of the counters' changes.
+// Counts implements storecopy.Importer. It reads the sums of the counters' changes.
 func (t *Target) Counts(ctx context.Context) (c holdfast.Counts, err error) {
 	c.Lanes = map[string]holdfast.LaneCounts{}
 	x := exporting{ctx: ctx, conn: t.conn}
@@ -116,7 +116,7 @@ func (t *Target) Counts(ctx context.Context) (c holdfast.Counts, err error) {
 	return c, explain(err)
 }
 
-// Place implements move.Importer.
+// Place implements storecopy.Importer.
 func (t *Target) Place(ctx context.Context) error {
 	x := exporting{ctx: ctx, conn: t.conn}
 	var lanes []int32

@@ -1,4 +1,4 @@
-package move_test
+package storecopy_test
 
 import (
 	"context"
@@ -8,16 +8,16 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 var errCut = errors.New("cut off")
 
 // closable is a source that is open.
 type closable interface {
-	move.Source
+	storecopy.Source
 	io.Closer
 }
 
@@ -36,7 +36,7 @@ func openSource(t testing.TB, at string) closable {
 }
 
 // stuck dies before its mark is taken away.
-type stuck struct{ move.Source }
+type stuck struct{ storecopy.Source }
 
 func (stuck) Unmark(context.Context) error { return errCut }
 
@@ -45,7 +45,7 @@ func undo(t testing.TB, from, to string, cut bool) error {
 	t.Helper()
 	s := openSource(t, from)
 	defer shut(t, s)
-	source, target := move.Source(s), move.Source(nil)
+	source, target := storecopy.Source(s), storecopy.Source(nil)
 	if cut {
 		source = stuck{s}
 	}
@@ -54,7 +54,7 @@ func undo(t testing.TB, from, to string, cut bool) error {
 		defer shut(t, other)
 		target = other
 	}
-	_, err := move.Undo(t.Context(), source, target, from)
+	_, err := storecopy.Undo(t.Context(), source, target, from)
 	return err
 }
 
@@ -85,14 +85,14 @@ func undone(t *testing.T, from string, target func() string) {
 	refused(t, undo(t, from, "", false), holdfast.ErrNotFound, "was not moved")
 	copied(t, from, to)
 	opens(other, nil, "")
-	refused(t, undo(t, from, other, false), move.ErrElsewhere, "but to "+to)
+	refused(t, undo(t, from, other, false), storecopy.ErrElsewhere, "but to "+to)
 
 	// Between the two marks neither can be used, and the next call ends it.
 	refused(t, undo(t, from, to, true), errCut, "")
-	opens(from, move.ErrMoved, "to "+to)
-	opens(to, move.ErrMoved, "to "+from)
+	opens(from, storecopy.ErrMoved, "to "+to)
+	opens(to, storecopy.ErrMoved, "to "+from)
 	must(t, undo(t, from, to, false))
-	opens(to, move.ErrMoved, "to "+from)
+	opens(to, storecopy.ErrMoved, "to "+from)
 	opens(from, nil, "")
 	refused(t, undo(t, from, to, false), holdfast.ErrNotFound, "was not moved")
 
@@ -100,8 +100,8 @@ func undone(t *testing.T, from string, target func() string) {
 	to = target()
 	copied(t, from, to)
 	opens(to, nil, "")
-	refused(t, undo(t, from, to, false), move.ErrUsed, "the way back is a copy")
-	opens(from, move.ErrMoved, "to "+to)
+	refused(t, undo(t, from, to, false), storecopy.ErrUsed, "the way back is a copy")
+	opens(from, storecopy.ErrMoved, "to "+to)
 
 	// And as if it were lost.
 	must(t, undo(t, from, "", false))

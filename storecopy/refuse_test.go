@@ -1,4 +1,4 @@
-package move_test
+package storecopy_test
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // What is in the way is said, and nothing is changed.
@@ -31,23 +31,23 @@ func TestWhatIsInTheWayIsRefused(t *testing.T) {
 	refused(t, try(newFile(t), dsn), os.ErrNotExist, "")
 
 	other := open(t, dsn)
-	refused(t, try(file, dsn), move.ErrInUse, "process ")
+	refused(t, try(file, dsn), storecopy.ErrInUse, "process ")
 	put(t, other, holdfast.Message{ID: "mine"})
 	shut(t, other)
-	refused(t, try(file, dsn), move.ErrNotEmpty, "messages")
-	refused(t, try(dsn, dsn), move.ErrSame, "")
+	refused(t, try(file, dsn), storecopy.ErrNotEmpty, "messages")
+	refused(t, try(dsn, dsn), storecopy.ErrSame, "")
 	filled(t, filepath.Join(t.TempDir(), "other.db"))
 
 	// A source that is used in between is another one.
 	empty := pgtest.Shared(t).Database(t)
 	stop, cancel := context.WithCancel(ctx)
-	if err := copyStore(stop, file, empty, func(s move.Status) { cancel() }); !errors.Is(err, context.Canceled) {
+	if err := copyStore(stop, file, empty, func(s storecopy.Status) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a copy that is cancelled: %v", err)
 	}
 	_, err := tryOpen(ctx, empty)
-	refused(t, err, move.ErrUnfinished, "holdfast copy again")
+	refused(t, err, storecopy.ErrUnfinished, "holdfast copy again")
 	shut(t, open(t, file)) // it is not marked as moved
-	refused(t, try(file, empty), move.ErrChanged, "begin again")
+	refused(t, try(file, empty), storecopy.ErrChanged, "begin again")
 	run(t, empty, "UPDATE hf_meta SET value = '99' WHERE key = 'schema'")
 	refused(t, try(file, empty), postgres.ErrNewer, "")
 }
@@ -68,14 +68,14 @@ func TestATamperedRowIsFound(t *testing.T) {
 			t.Parallel()
 			from, to := newFile(t), pgtest.Shared(t).Database(t)
 			filled(t, from)
-			err := copyStore(t.Context(), from, to, func(s move.Status) {
+			err := copyStore(t.Context(), from, to, func(s storecopy.Status) {
 				if s.Phase == "inbox" && s.Done == s.All {
 					run(t, to, change[0])
 				}
 			})
-			refused(t, err, move.ErrDiffers, change[1])
+			refused(t, err, storecopy.ErrDiffers, change[1])
 			_, err = tryOpen(t.Context(), to)
-			refused(t, err, move.ErrUnfinished, "")
+			refused(t, err, storecopy.ErrUnfinished, "")
 			shut(t, open(t, from))
 		})
 	}
@@ -123,7 +123,7 @@ func TestWhatCannotBeMovedIsNamed(t *testing.T) {
 	must(t, err)
 	_, err = handle.ExecContext(t.Context(), "UPDATE hf_body SET corr = 'b'")
 	must(t, errors.Join(err, handle.Close()))
-	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "odd to a is damaged")
+	refused(t, copyStore(t.Context(), file, dsn, nil), storecopy.ErrContent, "odd to a is damaged")
 
 	file, dsn = newFile(t), pgtest.Shared(t).Database(t)
 	db = open(t, file)
@@ -132,14 +132,14 @@ func TestWhatCannotBeMovedIsNamed(t *testing.T) {
 	_, err = db.Keep(t.Context(), time.Hour, m)
 	must(t, err)
 	shut(t, db)
-	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "incoming message nul: ")
+	refused(t, copyStore(t.Context(), file, dsn, nil), storecopy.ErrContent, "incoming message nul: ")
 	copied(t, file, newFile(t))
 
 	file, dsn = newFile(t), pgtest.Shared(t).Database(t)
 	db = open(t, file)
 	must(t, db.PauseLane(t.Context(), "a\x00b", "mo"))
 	shut(t, db)
-	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "hf_lane")
+	refused(t, copyStore(t.Context(), file, dsn, nil), storecopy.ErrContent, "hf_lane")
 }
 
 // A store that a release of before tables has filled opens, and is no target; a copy of that one that has not
@@ -148,8 +148,8 @@ func TestACopyOfAnEarlierReleaseIsNotGoneOnWith(t *testing.T) {
 	t.Parallel()
 	const before = `{"from":"a","store":"s","use":"u","base":1,"here_now":2,"part":"compare","after":17,"copied":{"messages":1,"history":0,"inbox":0,"notifications":0}`
 	const ended, cut = before + `,"done":true,"ended":"e"}`, before + `,"done":false}`
-	must(t, move.Refusal("", ended))
-	refused(t, move.Refusal("", cut), move.ErrUnfinished, "start over")
+	must(t, storecopy.Refusal("", ended))
+	refused(t, storecopy.Refusal("", cut), storecopy.ErrUnfinished, "start over")
 	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
 	filled(t, file)
 	source, err := sqlite.OpenSource(t.Context(), file)
@@ -158,20 +158,20 @@ func TestACopyOfAnEarlierReleaseIsNotGoneOnWith(t *testing.T) {
 	must(t, errors.Join(err, source.Close()))
 	shut(t, open(t, dsn))
 	run(t, dsn, "INSERT INTO hf_meta (key, value) VALUES ('copy', '"+strings.Replace(cut, `"store":"s"`, `"store":"`+o.Store+`"`, 1)+"')")
-	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrUnfinished, "empty ")
+	refused(t, copyStore(t.Context(), file, dsn, nil), storecopy.ErrUnfinished, "empty ")
 	_, err = tryOpen(t.Context(), dsn)
-	refused(t, err, move.ErrUnfinished, "start over")
+	refused(t, err, storecopy.ErrUnfinished, "start over")
 	run(t, dsn, "UPDATE hf_meta SET value = '"+ended+"' WHERE key = 'copy'")
 	shut(t, open(t, dsn))
-	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrNotEmpty, "copied from a")
+	refused(t, copyStore(t.Context(), file, dsn, nil), storecopy.ErrNotEmpty, "copied from a")
 }
 
 // dying is a target whose last step fails.
-type dying struct{ move.Importer }
+type dying struct{ storecopy.Importer }
 
 var errDied = errors.New("died")
 
-func (dying) End(context.Context, move.Progress) error { return errDied }
+func (dying) End(context.Context, storecopy.Progress) error { return errDied }
 
 // Between the mark of the source and the end of the copy no store can be
 // opened, and the same copy ends it.
@@ -188,24 +188,24 @@ func TestDeathBeforeTheLastStep(t *testing.T) {
 	must(t, err)
 	_, err = postgres.Open(ctx, dsn, postgres.Options{Timeout: 5 * time.Second})
 	refused(t, err, holdfast.ErrUnavailable, "lock") // nodes are kept out
-	_, err = move.Copy(ctx, source, dying{target}, move.Options{From: file, To: dsn})
+	_, err = storecopy.Copy(ctx, source, dying{target}, storecopy.Options{From: file, To: dsn})
 	refused(t, err, errDied, "run the same command again")
 	shut(t, source)
 	shut(t, target)
 	_, err = tryOpen(ctx, file)
-	refused(t, err, move.ErrMoved, dsn)
+	refused(t, err, storecopy.ErrMoved, dsn)
 	_, err = tryOpen(ctx, dsn)
-	refused(t, err, move.ErrUnfinished, file)
-	refused(t, copyStore(ctx, file, newFile(t), nil), move.ErrMoved, dsn) // not elsewhere
+	refused(t, err, storecopy.ErrUnfinished, file)
+	refused(t, copyStore(ctx, file, newFile(t), nil), storecopy.ErrMoved, dsn) // not elsewhere
 
 	// F1-113: nobody has used the target, so the move can be taken back here, and
 	// made again.
 	must(t, undo(t, file, dsn, false))
 	_, err = tryOpen(ctx, dsn)
-	refused(t, err, move.ErrUnfinished, file)
+	refused(t, err, storecopy.ErrUnfinished, file)
 	copied(t, file, dsn)
 	must(t, copyStore(ctx, file, dsn, nil)) // an end that is reached twice is one
 	shut(t, open(t, dsn))
 	_, err = tryOpen(ctx, file)
-	refused(t, err, move.ErrMoved, dsn)
+	refused(t, err, storecopy.ErrMoved, dsn)
 }

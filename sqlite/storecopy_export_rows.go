@@ -10,9 +10,9 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/rows"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // exporting is one call of Read.
@@ -83,7 +83,7 @@ func (x *exporting) message(found *sql.Rows) (rows.Row, error) {
 	switch {
 	case m.Broken && m.State != holdfast.Delivered && m.State != holdfast.Discarded:
 		return m, fmt.Errorf("%w: %s to %s is damaged, it is not what was accepted: start the node, have it parked and discard it (holdfast messages discard %s)",
-			move.ErrContent, m.ID, m.Destination, m.ID)
+			storecopy.ErrContent, m.ID, m.Destination, m.ID)
 	case m.State == holdfast.Claimed: // by a process that died with the message in hand
 		m.State, m.Tries = holdfast.Pending, m.Tries+1
 		if m.FirstTry == rows.None {
@@ -137,7 +137,7 @@ func (x *exporting) incoming(found *sql.Rows) (rows.Row, error) {
 		in.Response = nil // the id matters; a wrong response is worse than no response
 	}
 	if in.Kept && (!hash.Valid || hash.Int64 != keptContentOf(in)) {
-		return in, fmt.Errorf("%w: incoming message %s from %s is damaged; note it as done (holdfast inbox done), or ask its sender", move.ErrContent, in.ID, in.Source)
+		return in, fmt.Errorf("%w: incoming message %s from %s is damaged; note it as done (holdfast inbox done), or ask its sender", storecopy.ErrContent, in.ID, in.Source)
 	}
 	return in, nil
 }

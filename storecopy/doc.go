@@ -1,7 +1,7 @@
-// Package move copies everything in one store into another, of the same kind or not, while no node
+// Package storecopy copies everything in one store into another, of the same kind or not, while no node
 // uses either of them.
 //
-//	report, err := move.Copy(ctx, from, to, move.Options{})
+//	report, err := storecopy.Copy(ctx, from, to, storecopy.Options{})
 //
 // A store is an Exporter, an Importer or both; packages sqlite and postgres implement them. The
 // exchanged rows are neutral: they have names instead of numbers. Their instants are distances from
@@ -11,4 +11,4 @@
 // so a copy that is killed continues there. Until it has ended, no node opens the target
 // (ErrUnfinished). Before it ends, the source is marked, and no node opens it any more (ErrMoved).
 // So nothing is delivered twice.
-package move
+package storecopy

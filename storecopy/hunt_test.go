@@ -1,4 +1,4 @@
-package move_test
+package storecopy_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // killed makes a file what it was when its process was killed: its log is
@@ -100,14 +100,14 @@ func TestAnUnfinishedTargetIsNoSource(t *testing.T) {
 			put(t, db, make([]holdfast.Message, 10)...)
 			shut(t, db)
 			ctx, cancel := context.WithCancel(t.Context())
-			if err := copyStore(ctx, from, half, func(s move.Status) {
+			if err := copyStore(ctx, from, half, func(s storecopy.Status) {
 				if s.Done > 0 {
 					cancel()
 				}
 			}); err == nil {
 				t.Fatal("the copy was not cut off")
 			}
-			if err := copyStore(t.Context(), half, newFile(t), nil); !errors.Is(err, move.ErrUnfinished) {
+			if err := copyStore(t.Context(), half, newFile(t), nil); !errors.Is(err, storecopy.ErrUnfinished) {
 				t.Errorf("copy of a half: %v, want ErrUnfinished", err)
 			}
 			copied(t, from, half)
@@ -132,7 +132,7 @@ func TestACopyThatDiesAfterPlacingGoesOn(t *testing.T) {
 	must(t, err)
 	for name, to := range map[string]string{"sqlite": newFile(t), "postgres": s.Database(t)} {
 		cut := 0
-		err := copyStore(t.Context(), from, to, func(st move.Status) {
+		err := copyStore(t.Context(), from, to, func(st storecopy.Status) {
 			if st.Phase == "compare" && cut == 0 {
 				cut++ // the source's guard: what keeps it from being marked
 				_, err := c.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

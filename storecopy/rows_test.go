@@ -1,4 +1,4 @@
-package move_test
+package storecopy_test
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storecopy"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
 
@@ -59,21 +59,21 @@ func TestRowsOfEachTableAreKept(t *testing.T) {
 	file, err := sqlite.OpenTarget(t.Context(), newFile(t), sqlite.Options{Reserve: -1})
 	must(t, err)
 	defer shut(t, file)
-	database, err := postgres.OpenTarget(t.Context(), pgtest.Shared(t).Database(t), move.Origin{})
+	database, err := postgres.OpenTarget(t.Context(), pgtest.Shared(t).Database(t), storecopy.Origin{})
 	must(t, err)
 	defer shut(t, database)
-	for name, store := range map[string]move.Importer{"sqlite": file, "postgres": database} {
+	for name, store := range map[string]storecopy.Importer{"sqlite": file, "postgres": database} {
 		for _, r := range some(rows.Of((*rows.Target)(nil))) {
 			seq := r.(*rows.Target).Seq
-			must(t, store.Write(t.Context(), []rows.Row{&rows.Notification{Seq: seq, ID: holdfast.ID(fmt.Sprint(seq)), Bundle: seq, Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)}}, move.Progress{}))
+			must(t, store.Write(t.Context(), []rows.Row{&rows.Notification{Seq: seq, ID: holdfast.ID(fmt.Sprint(seq)), Bundle: seq, Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)}}, storecopy.Progress{}))
 		}
 		for _, table := range rows.Plain() {
 			if len(table.Of) > 0 {
-				must(t, store.Write(t.Context(), []rows.Row{storetest.FilledRow(table, 7)}, move.Progress{}))
+				must(t, store.Write(t.Context(), []rows.Row{storetest.FilledRow(table, 7)}, storecopy.Progress{}))
 			}
 			want := some(table)
-			must(t, store.Write(t.Context(), want, move.Progress{Base: there, HereNow: here}))
-			must(t, store.Write(t.Context(), want[:1], move.Progress{Base: there, HereNow: here})) // it takes its own place
+			must(t, store.Write(t.Context(), want, storecopy.Progress{Base: there, HereNow: here}))
+			must(t, store.Write(t.Context(), want[:1], storecopy.Progress{Base: there, HereNow: here})) // it takes its own place
 			var got []rows.Row
 			for w := (rows.Range{Table: table, Base: here, Limit: 1, Bytes: 1 << 20}); ; {
 				page, err := store.Read(t.Context(), w)
@@ -105,11 +105,11 @@ func TestARowOfNoTableIsRefused(t *testing.T) {
 	file, err := sqlite.OpenTarget(t.Context(), newFile(t), sqlite.Options{Reserve: -1})
 	must(t, err)
 	defer shut(t, file)
-	database, err := postgres.OpenTarget(t.Context(), pgtest.Shared(t).Database(t), move.Origin{})
+	database, err := postgres.OpenTarget(t.Context(), pgtest.Shared(t).Database(t), storecopy.Origin{})
 	must(t, err)
 	defer shut(t, database)
-	for _, store := range []move.Importer{file, database} {
-		refused(t, store.Write(t.Context(), []rows.Row{&foreign{}}, move.Progress{}), rows.ErrNotPlain, "foreign")
+	for _, store := range []storecopy.Importer{file, database} {
+		refused(t, store.Write(t.Context(), []rows.Row{&foreign{}}, storecopy.Progress{}), rows.ErrNotPlain, "foreign")
 	}
 }
 
@@ -149,12 +149,12 @@ func TestRowsOfSplitTablesAreKept(t *testing.T) {
 	file, err := sqlite.OpenTarget(t.Context(), newFile(t), sqlite.Options{Reserve: -1})
 	must(t, err)
 	defer shut(t, file)
-	database, err := postgres.OpenTarget(t.Context(), pgtest.Shared(t).Database(t), move.Origin{})
+	database, err := postgres.OpenTarget(t.Context(), pgtest.Shared(t).Database(t), storecopy.Origin{})
 	must(t, err)
 	defer shut(t, database)
 	bundle := &rows.Bundle{Seq: 7, Kind: "k", Source: "s", ID: "b", Hash: make([]byte, 32), Payload: []byte("p")}
-	for _, store := range []move.Importer{file, database} {
-		must(t, store.Write(t.Context(), []rows.Row{bundle}, move.Progress{}))
+	for _, store := range []storecopy.Importer{file, database} {
+		must(t, store.Write(t.Context(), []rows.Row{bundle}, storecopy.Progress{}))
 	}
 	for _, table := range rows.Tables() {
 		if !table.Split {
@@ -169,10 +169,10 @@ func TestRowsOfSplitTablesAreKept(t *testing.T) {
 				t.Errorf("no row has %s.%s", table.Name, c.Name)
 			}
 		}
-		for name, store := range map[string]move.Importer{"sqlite": file, "postgres": database} {
+		for name, store := range map[string]storecopy.Importer{"sqlite": file, "postgres": database} {
 			now, err := store.Now(t.Context())
 			must(t, err)
-			must(t, store.Write(t.Context(), want, move.Progress{HereNow: now}))
+			must(t, store.Write(t.Context(), want, storecopy.Progress{HereNow: now}))
 			got, err := store.Read(t.Context(), rows.Range{Table: table, Base: now})
 			must(t, err)
 			if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

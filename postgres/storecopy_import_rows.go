@@ -9,8 +9,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/rows"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // importing writes one page into the tables.
@@ -196,7 +196,7 @@ func keepable(r rows.Row) error {
 	t := rows.Of(r)
 	for i, f := range t.Fields(r) {
 		if s, ok := f.(*string); ok && t.Columns[i].Exact && cleanText(*s) != *s {
-			return fmt.Errorf("%w: PostgreSQL cannot store a text with NUL bytes or invalid UTF-8, such as %q", move.ErrContent, *s)
+			return fmt.Errorf("%w: PostgreSQL cannot store a text with NUL bytes or invalid UTF-8, such as %q", storecopy.ErrContent, *s)
 		}
 	}
 	return nil

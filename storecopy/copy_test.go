@@ -1,4 +1,4 @@
-package move_test
+package storecopy_test
 
 import (
 	"bytes"
@@ -22,11 +22,11 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/link/sites"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storecopy"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
 
@@ -73,14 +73,14 @@ func shut(t testing.TB, db interface{ Close() error }) {
 
 func newFile(t testing.TB) string { t.Helper(); return filepath.Join(t.TempDir(), "holdfast.db") }
 
-func copyStore(ctx context.Context, from, to string, watch func(move.Status)) (err error) {
+func copyStore(ctx context.Context, from, to string, watch func(storecopy.Status)) (err error) {
 	source, err := tryOpenSource(ctx, from)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
 	var target interface {
-		move.Importer
+		storecopy.Importer
 		Close() error
 	}
 	if isDSN(to) {
@@ -95,7 +95,7 @@ func copyStore(ctx context.Context, from, to string, watch func(move.Status)) (e
 	} else if target, err = sqlite.OpenTarget(ctx, to, sqlite.Options{Reserve: -1}); err != nil {
 		return err
 	}
-	_, err = move.Copy(ctx, source, target, move.Options{From: from, To: to, Watch: watch})
+	_, err = storecopy.Copy(ctx, source, target, storecopy.Options{From: from, To: to, Watch: watch})
 	return errors.Join(err, target.Close())
 }
 
@@ -291,7 +291,7 @@ func TestEverythingIsMoved(t *testing.T) {
 		t.Errorf("back in SQLite (-want +got):\n%s", diff)
 	}
 	for _, at := range []string{first, second} {
-		if _, err := tryOpen(t.Context(), at); !errors.Is(err, move.ErrMoved) || !strings.Contains(err.Error(), "--undo") {
+		if _, err := tryOpen(t.Context(), at); !errors.Is(err, storecopy.ErrMoved) || !strings.Contains(err.Error(), "--undo") {
 			t.Errorf("open a store that was moved: %v", err)
 		}
 	}

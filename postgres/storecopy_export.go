@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/rows"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // Keys of hf_meta that a move writes.
@@ -25,9 +25,9 @@ const (
 // is open. Only Mark changes anything in it.
 type Source struct{ contents }
 
-var _ move.Source = (*Source)(nil)
+var _ storecopy.Source = (*Source)(nil)
 
-// OpenSource opens a database for a move. An error that wraps move.ErrInUse names the nodes that
+// OpenSource opens a database for a move. An error that wraps storecopy.ErrInUse names the nodes that
 // use it.
 func OpenSource(ctx context.Context, dsn string) (*Source, error) {
 	s := &Source{}
@@ -49,7 +49,7 @@ func (tx *ownTx) checkMoved() error {
 	if err := tx.query(exportMarks, []any{metaMoved, metaCopy}, func(found pgx.Rows) error { return found.Scan(&moved, &copied) }); err != nil {
 		return err
 	}
-	return move.Refusal(moved, copied)
+	return storecopy.Refusal(moved, copied)
 }
 
 // contents is the whole content of a database, read in pages.
@@ -81,7 +81,7 @@ func (c *contents) openWith(ctx context.Context, dsn string, look func(t tables)
 		return err
 	}
 	if want := len(migrations()); t.version != 0 && t.version != want {
-		return fmt.Errorf("%w: the schema is number %d, that of this release %d; bring it up to date by holdfast migrate up, or use the release that wrote it", move.ErrSchema, t.version, want)
+		return fmt.Errorf("%w: the schema is number %d, that of this release %d; bring it up to date by holdfast migrate up, or use the release that wrote it", storecopy.ErrSchema, t.version, want)
 	}
 	if t.version == 0 {
 		if _, _, err := migrateOn(ctx, c.conn); err != nil {
@@ -123,7 +123,7 @@ func (c *contents) lock(ctx context.Context) error {
 	}
 	if _, err := c.guard.Exec(ctx, lockNodes); err != nil {
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "55P03" {
-			return fmt.Errorf("%w: another copy goes on, or a node starts", move.ErrInUse)
+			return fmt.Errorf("%w: another copy goes on, or a node starts", storecopy.ErrInUse)
 		}
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *contents) lock(ctx context.Context) error {
 		return err
 	}
 	if len(live) > 0 {
-		return fmt.Errorf("%w: %s; stop the running nodes; after a node was killed, wait for its lease to end", move.ErrInUse, strings.Join(live, ", "))
+		return fmt.Errorf("%w: %s; stop the running nodes; after a node was killed, wait for its lease to end", storecopy.ErrInUse, strings.Join(live, ", "))
 	}
 	return nil
 }
@@ -163,9 +163,9 @@ func (c *contents) Close() error {
 	return nil
 }
 
-// Mark implements move.Source.
-func (c *contents) Mark(ctx context.Context, m move.Moved) error {
-	text, err := move.Text(m)
+// Mark implements storecopy.Source.
+func (c *contents) Mark(ctx context.Context, m storecopy.Moved) error {
+	text, err := storecopy.Text(m)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (c *contents) Mark(ctx context.Context, m move.Moved) error {
 	return nil
 }
 
-// Unmark implements move.Source.
+// Unmark implements storecopy.Source.
 func (c *contents) Unmark(ctx context.Context) error {
 	if err := c.guarded(ctx); err != nil {
 		return explain(err)
@@ -188,7 +188,7 @@ func (c *contents) Unmark(ctx context.Context) error {
 	return explain(err)
 }
 
-// Now implements move.Exporter.
+// Now implements storecopy.Exporter.
 func (c *contents) Now(ctx context.Context) (now int64, err error) {
 	return now, explain(c.conn.QueryRow(ctx, exportNow).Scan(&now))
 }
@@ -198,9 +198,9 @@ func (c *contents) meta(ctx context.Context, key string) (text string, err error
 	return text, explain(err)
 }
 
-// Origin implements move.Exporter. Its use count changes with each start of a node, since each
+// Origin implements storecopy.Exporter. Its use count changes with each start of a node, since each
 // takes a number.
-func (c *contents) Origin(ctx context.Context) (o move.Origin, err error) {
+func (c *contents) Origin(ctx context.Context) (o storecopy.Origin, err error) {
 	var use string
 	if err := c.conn.QueryRow(ctx, exportUse).Scan(&use); err != nil {
 		return o, explain(err)
@@ -211,16 +211,16 @@ func (c *contents) Origin(ctx context.Context) (o move.Origin, err error) {
 			return o, err
 		}
 	}
-	return move.OriginOf(texts[0], use, texts[1], texts[2])
+	return storecopy.OriginOf(texts[0], use, texts[1], texts[2])
 }
 
-// Totals implements move.Exporter.
-func (c *contents) Totals(ctx context.Context) (t move.Totals, err error) {
+// Totals implements storecopy.Exporter.
+func (c *contents) Totals(ctx context.Context) (t storecopy.Totals, err error) {
 	err = c.conn.QueryRow(ctx, exportTotals).Scan(&t.Messages, &t.Events, &t.Inbox, &t.Notifications, &t.LastMessage, &t.LastEvent, &t.LastInbox)
 	return t, explain(err)
 }
 
-// Read implements move.Exporter.
+// Read implements storecopy.Exporter.
 func (c *contents) Read(ctx context.Context, w rows.Range) (list []rows.Row, err error) {
 	x := exporting{ctx, w.Base, c.conn}
 	switch w.Table {

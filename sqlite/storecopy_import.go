@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/rows"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // Target is a file into which the content of another store is copied.
@@ -18,13 +18,13 @@ type Target struct {
 	db *DB
 }
 
-var _ move.Importer = (*Target)(nil)
+var _ storecopy.Importer = (*Target)(nil)
 
 // OpenTarget opens or makes the file at path for a move. ErrOwned means that a node owns it.
 func OpenTarget(ctx context.Context, path string, o Options) (*Target, error) {
 	have, want, err := SchemaStatus(ctx, path)
 	if err == nil && have != 0 && have != want {
-		err = fmt.Errorf("open %s: %w: its schema is number %d, that of this release %d; name a new folder", path, move.ErrSchema, have, want)
+		err = fmt.Errorf("open %s: %w: its schema is number %d, that of this release %d; name a new folder", path, storecopy.ErrSchema, have, want)
 	}
 	if err != nil && !errors.Is(err, ErrLogWaits) {
 		return nil, err
@@ -41,8 +41,8 @@ func OpenTarget(ctx context.Context, path string, o Options) (*Target, error) {
 func (t *Target) Close() error { return t.db.Close() }
 
 // noteProgress writes how far the copy is, in one transaction with work.
-func (t *Target) noteProgress(ctx context.Context, p move.Progress, work func(tx *writeTx) error) error {
-	text, err := move.Text(p)
+func (t *Target) noteProgress(ctx context.Context, p storecopy.Progress, work func(tx *writeTx) error) error {
+	text, err := storecopy.Text(p)
 	if err != nil {
 		return err
 	}
@@ -57,16 +57,18 @@ func (t *Target) noteProgress(ctx context.Context, p move.Progress, work func(tx
 	}))
 }
 
-// Begin implements move.Importer.
-func (t *Target) Begin(ctx context.Context, p move.Progress, _ move.Totals) error {
+// Begin implements storecopy.Importer.
+func (t *Target) Begin(ctx context.Context, p storecopy.Progress, _ storecopy.Totals) error {
 	return t.noteProgress(ctx, p, nil)
 }
 
-// End implements move.Importer.
-func (t *Target) End(ctx context.Context, p move.Progress) error { return t.noteProgress(ctx, p, nil) }
+// End implements storecopy.Importer.
+func (t *Target) End(ctx context.Context, p storecopy.Progress) error {
+	return t.noteProgress(ctx, p, nil)
+}
 
-// Write implements move.Importer.
-func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) error {
+// Write implements storecopy.Importer.
+func (t *Target) Write(ctx context.Context, page []rows.Row, p storecopy.Progress) error {
 	return t.noteProgress(ctx, p, func(tx *writeTx) error {
 		im := importing{tx: tx, base: p.HereNow}
 		for _, r := range page {
@@ -80,7 +82,7 @@ func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) er
 	})
 }
 
-// Counts implements move.Importer, from memory.
+// Counts implements storecopy.Importer, from memory.
 func (t *Target) Counts(ctx context.Context) (holdfast.Counts, error) {
 	select {
 	case <-t.db.background: // when the inbox has been counted
@@ -90,7 +92,7 @@ func (t *Target) Counts(ctx context.Context) (holdfast.Counts, error) {
 	}
 }
 
-// Place implements move.Importer.
+// Place implements storecopy.Importer.
 func (t *Target) Place(ctx context.Context) error {
 	var lanes []string
 	err := eachRowOf(ctx, t.handle, rows.Range{Table: rows.Of((*rows.Lane)(nil))}, func(r rows.Row) error {

@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"github.com/holdfast-mq/holdfast/internal/belief"
-	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/rows"
+	"github.com/holdfast-mq/holdfast/storecopy"
 )
 
 // Keys of hf_meta that a move writes.
@@ -54,7 +54,7 @@ type Source struct {
 	owner *ownership
 }
 
-var _ move.Source = (*Source)(nil)
+var _ storecopy.Source = (*Source)(nil)
 
 // OpenSource opens the file at path for a move. ErrOwned means that a node owns it.
 func OpenSource(ctx context.Context, path string) (*Source, error) {
@@ -133,7 +133,7 @@ func (s *Source) vet(ctx context.Context) error {
 		return err
 	}
 	if want := len(migrations()); have != want {
-		return fmt.Errorf("%w: its schema is number %d, that of this release %d; bring it up to date by holdfast migrate up, or use the release that wrote it", move.ErrSchema, have, want)
+		return fmt.Errorf("%w: its schema is number %d, that of this release %d; bring it up to date by holdfast migrate up, or use the release that wrote it", storecopy.ErrSchema, have, want)
 	}
 	return nil
 }
@@ -166,9 +166,9 @@ func (s *Source) Close() error {
 	return errors.Join(err, s.owner.release())
 }
 
-// Mark implements move.Source.
-func (s *Source) Mark(ctx context.Context, m move.Moved) error {
-	text, err := move.Text(m)
+// Mark implements storecopy.Source.
+func (s *Source) Mark(ctx context.Context, m storecopy.Moved) error {
+	text, err := storecopy.Text(m)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (s *Source) change(ctx context.Context, text string, args ...any) (err erro
 	return err
 }
 
-// Unmark implements move.Source.
+// Unmark implements storecopy.Source.
 func (s *Source) Unmark(ctx context.Context) error { return s.change(ctx, unmarkMeta, metaMoved) }
 
 // checkMoved refuses a file whose content was moved away, and a file whose copy is unfinished.
@@ -201,7 +201,7 @@ func (db *DB) checkMoved(c *conn) error {
 	if err != nil {
 		return err
 	}
-	return move.Refusal(moved, copied)
+	return storecopy.Refusal(moved, copied)
 }
 
 // contents reads everything in a file, in pages.
@@ -211,7 +211,7 @@ type contents struct {
 	guard  *belief.Guard
 }
 
-// Now implements move.Exporter.
+// Now implements storecopy.Exporter.
 func (r *contents) Now(context.Context) (int64, error) { return r.now(), nil }
 
 func (r *contents) meta(ctx context.Context, key string) (text string, err error) {
@@ -219,24 +219,24 @@ func (r *contents) meta(ctx context.Context, key string) (text string, err error
 	return text, translate(err)
 }
 
-// Origin implements move.Exporter. Each owner of the file has another epoch.
-func (r *contents) Origin(ctx context.Context) (o move.Origin, err error) {
+// Origin implements storecopy.Exporter. Each owner of the file has another epoch.
+func (r *contents) Origin(ctx context.Context) (o storecopy.Origin, err error) {
 	var texts [4]string
 	for i, key := range []string{metaIncarnation, metaEpoch, metaMoved, metaCopy} {
 		if texts[i], err = r.meta(ctx, key); err != nil {
 			return o, err
 		}
 	}
-	return move.OriginOf(texts[0], texts[1], texts[2], texts[3])
+	return storecopy.OriginOf(texts[0], texts[1], texts[2], texts[3])
 }
 
-// Totals implements move.Exporter.
-func (r *contents) Totals(ctx context.Context) (t move.Totals, err error) {
+// Totals implements storecopy.Exporter.
+func (r *contents) Totals(ctx context.Context) (t storecopy.Totals, err error) {
 	err = r.handle.QueryRowContext(ctx, exportTotals).Scan(&t.Messages, &t.Events, &t.Inbox, &t.Notifications, &t.LastMessage, &t.LastEvent, &t.LastInbox)
 	return t, translate(err)
 }
 
-// Read implements move.Exporter.
+// Read implements storecopy.Exporter.
 func (r *contents) Read(ctx context.Context, w rows.Range) (list []rows.Row, err error) {
 	x := exporting{ctx: ctx, base: w.Base, db: r.handle}
 	switch w.Table {
