@@ -73,7 +73,7 @@ func TestAForgottenFollowerIsToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.Exec(t.Context(), `UPDATE hf_event SET at = at - 3600000000`); err != nil {
+	if _, err := conn.Exec(t.Context(), `UPDATE hf_entry SET at = at - 3600000000`); err != nil {
 		t.Fatal(err)
 	}
 	shows(`"name":"journal","status":"degraded","detail":"not read by reports for 1h0m`, "holdfast_journal_unread_seconds{follower=\"reports\"} 36")

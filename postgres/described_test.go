@@ -37,7 +37,7 @@ func TestTheTablesAreDescribed(t *testing.T) {
 		Own: map[string]string{
 			"hf_route": name, "hf_source": name, "hf_lane.lane": name, "hf_message.route": name, "hf_message.lane": name, "hf_queue.lane": name, "hf_final.lane": name,
 			"hf_meta.key": "settings are one row", "hf_meta.value": "settings are one row",
-			"hf_follower": "a follower of one store's journal follows no other", "hf_event.tx": "the order of transactions is the database's own",
+			"hf_follower": "a follower of one store's journal follows no other", "hf_entry.tx": "the order of transactions is the database's own",
 			"hf_queue.owner": claims, "hf_queue.claim": claims, "hf_queue.deaths": claims, "hf_queue.revision": claims,
 			"hf_message.delay": "from created to start", "hf_node": live, "hf_tally": live, "hf_clock": "each store has its own; settings bring its leaps",
 		},

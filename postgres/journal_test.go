@@ -66,7 +66,7 @@ func TestAJournalFromAnotherCluster(t *testing.T) {
 	}
 	shut(t, db)
 	const more = "(tx::text::bigint + 1000000000)::text::xid8"
-	if err := sql(t.Context(), dsn, "UPDATE hf_event SET tx = "+more, "UPDATE hf_follower SET tx = "+more); err != nil {
+	if err := sql(t.Context(), dsn, "UPDATE hf_entry SET tx = "+more, "UPDATE hf_follower SET tx = "+more); err != nil {
 		t.Fatal(err)
 	}
 	db = opened(t, dsn, quick("b"))
@@ -143,7 +143,7 @@ func TestAPageIsInTheOrderOfSeq(t *testing.T) {
 	if err := db.PauseLane(ctx, "first", "anna"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(ctx, "INSERT INTO hf_event (kind, at, subject) VALUES (12, 0, 'second')"); err != nil {
+	if _, err := tx.Exec(ctx, "INSERT INTO hf_entry (kind, at, subject) VALUES (12, 0, 'second')"); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(ctx); err != nil {

@@ -28,7 +28,7 @@ func TestCase1ALateReaper(t *testing.T) {
 	back := holdfast.Settlement{Outcome: holdfast.NotStarted}
 	settleAll(t, a, held, back)
 	again := until(t, b, 1)
-	before := number(t, dsn, "SELECT count(*) FROM hf_event")
+	before := number(t, dsn, "SELECT count(*) FROM hf_entry")
 	if err := reaper.Bury(t.Context(), a.Owner()); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestCase1ALateReaper(t *testing.T) {
 	if err != nil || r.State != holdfast.Delivered || r.Tries != 1 {
 		t.Errorf("the settled one is %s after %d tries: %v", r.State, r.Tries, err)
 	}
-	if n := number(t, dsn, "SELECT count(*) FROM hf_event"); n != before {
+	if n := number(t, dsn, "SELECT count(*) FROM hf_entry"); n != before {
 		t.Errorf("the reaper wrote %d events", n-before)
 	}
 	r, err = reaper.Get(t.Context(), "claimed")

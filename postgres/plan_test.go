@@ -23,8 +23,8 @@ var noPlans = map[string]string{
 type allowance struct{ statement, scan, why string }
 
 var allowances = []allowance{
-	{"renumber", "hf_event", "it changes each row, once, where a dump was restored in another cluster"},
-	{"exportEvents", "hf_event_pkey", "a copy reads the whole journal, and passes over what is not a message's history"},
+	{"renumber", "hf_entry", "it changes each row, once, where a dump was restored in another cluster"},
+	{"exportEvents", "hf_entry_pkey", "a copy reads the whole journal, and passes over what is not a message's history"},
 	{"reclaimDead", "hf_queue", "it reads the table, once for each death: readTables"},
 	{"giveBackLost", "hf_queue", "it reads the table, once for each lost answer to a claim's commit: readTables"},
 	{"giveBackAll", "hf_queue", "it reads the table, for a node that ends in doubt of what it has: readTables"},
@@ -39,7 +39,7 @@ var allowances = []allowance{
 	{"parkedBySite", "hf_final_lane", "it counts what is parked, by the lanes of channels"},
 	{"deliveredBySite", "hf_notification_end_settled", "it counts what was delivered within the window"},
 	{"exportTotals", "hf_message", "a copy counts what it copies"},
-	{"exportTotals", "hf_event", "a copy counts what it copies"},
+	{"exportTotals", "hf_entry", "a copy counts what it copies"},
 	{"exportTotals", "hf_inbox", "a copy counts what it copies"},
 	{"exportTotals", "hf_notification", "a copy counts what it copies"},
 	{"first hf_target", "hf_target_pkey", "it passes over what is nobody's, which is little"},
@@ -157,7 +157,7 @@ func TestAPlanThatReadsTooMuch(t *testing.T) {
 		`SELECT seq FROM hf_final WHERE seq > $1 AND failures = 7 ORDER BY seq LIMIT 9`: "throws away",
 		`SELECT f.settled FROM hf_final AS f JOIN hf_message AS m USING (seq)`:          "no limit ends it",
 		`SELECT $1::bigint WHERE $1 NOT IN (SELECT seq FROM hf_inbox_body)`:             "no limit ends it",
-		`SELECT seq FROM hf_event WHERE message = $1`:                                   "",
+		`SELECT seq FROM hf_entry WHERE message = $1`:                                   "",
 		`SELECT seq FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $2`:               "",
 		`UPDATE hf_queue SET owner = 1 WHERE seq = ANY ($1::bigint[])`:                  "",
 	} {

@@ -4,7 +4,7 @@ import "fmt"
 
 // noAutovacuum keeps the statistics as a test wants them.
 func noAutovacuum() (list []string) {
-	for _, table := range []string{"hf_bundle", "hf_message", "hf_queue", "hf_final", "hf_event", "hf_inbox", "hf_inbox_body", "hf_notification", "hf_notification_end", "hf_target"} {
+	for _, table := range []string{"hf_bundle", "hf_message", "hf_queue", "hf_final", "hf_entry", "hf_inbox", "hf_inbox_body", "hf_notification", "hf_notification_end", "hf_target"} {
 		list = append(list, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")
 	}
 	return list
@@ -29,7 +29,7 @@ func rows(from, to int) []string {
 			FROM ` + series + `, LATERAL (SELECT CASE WHEN n % 10 = 9 THEN n % 20 ELSE 0 END::integer AS l) AS x`,
 		`INSERT INTO hf_final SELECT seq, lane, CASE WHEN seq % 20 = 1 THEN 3 WHEN seq % 20 = 3 THEN 4 WHEN seq % 20 = 5 THEN 5 ELSE 2 END, seq + 5,
 			CASE WHEN seq % 4 = 1 THEN seq ELSE 9223372036854775807 END, 0, 1, 1, NULL, false, NULL, okey FROM hf_message WHERE seq % 2 = 1 AND seq ` + between,
-		`INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, kind, 0, seq, 1, 1 FROM hf_message, generate_series(1, 2) AS kind WHERE seq ` + between,
+		`INSERT INTO hf_entry (message, kind, state, at, cycle, attempt) SELECT seq, kind, 0, seq, 1, 1 FROM hf_message, generate_series(1, 2) AS kind WHERE seq ` + between,
 		`INSERT INTO hf_inbox SELECT n, 1 + n % 2, int8send(n), 'E', 'h', n % 10 = 0, n, CASE WHEN n % 10 <> 0 THEN n END, n + 1000000 FROM ` + series,
 		`INSERT INTO hf_inbox_body SELECT seq, 'command', 'x' FROM hf_inbox WHERE kept AND seq ` + between,
 		`INSERT INTO hf_bundle SELECT n, 'notification', 'plant' || n % 5, int8send(n), 'h', 'x', n, n FROM ` + series + ` WHERE n % 2 = 0`,

@@ -58,7 +58,7 @@ const (
 		INSERT INTO hf_queue (seq, lane, due, start, expires, blocked, okey)
 		SELECT seq, lane, CASE WHEN okey IS NULL THEN least(start, expires) ELSE expires END, start, expires, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, okey FROM new),
 	event AS (
-		INSERT INTO hf_event (message, kind, state, at, cycle, attempt)
+		INSERT INTO hf_entry (message, kind, state, at, cycle, attempt)
 		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower))`
 )
 
@@ -208,7 +208,7 @@ const (
 		final AS (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
 			SELECT seq, lane, 4, t, expires, failures, tries, cycle, first_try, force, okey FROM gone, now),
-		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, 0 FROM gone, now)
+		event AS (INSERT INTO hf_entry (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, 0 FROM gone, now)
 		SELECT seq, lane, okey FROM gone`
 )
 
@@ -236,7 +236,7 @@ const (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
 			SELECT seq, lane, 2, t, expires, failures + charged::integer, tries, cycle, first_try, force, okey FROM gone, now),
 		event AS (
-			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, took)
+			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, took)
 			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))`
 	settleAside = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
@@ -247,7 +247,7 @@ const (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, reason, okey)
 			SELECT seq, lane, state, t, expires, failures + charged::integer, tries, cycle, coalesce(first_try, CASE WHEN tried THEN t - took END), force, reason, okey FROM gone, now),
 		event AS (
-			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
+			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
 			SELECT seq, 2, state, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM gone, now)
 		SELECT seq, given_up FROM gone`
 	settlePending = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
@@ -259,7 +259,7 @@ const (
 				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged, ($6::smallint[])[width_bucket(q.seq, $2)] AS outcome, ($7::boolean[])[width_bucket(q.seq, $2)] AS maybe,
 				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error),
 		event AS (
-			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
+			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
 			SELECT seq, 2, 0, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM back, now)
 		SELECT seq, given_up FROM back`
 )
@@ -304,7 +304,7 @@ const (
 				failures = q.failures + CASE WHEN q.deaths >= $2 THEN 1 ELSE 0 END, first_try = coalesce(q.first_try, t)
 			FROM dead, now WHERE q.seq = dead.seq RETURNING q.seq, q.lane, q.cycle, q.tries, q.deaths),
 		event AS (
-			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, error)
+			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, error)
 			SELECT seq, 6, 0, t, cycle, tries, 0, deaths > $2, true, 'the node died, or was silent for too long, during the attempt' FROM back, now)
 		SELECT lane, count(*) FROM back GROUP BY lane`
 	readTables = `SET LOCAL enable_seqscan = on`

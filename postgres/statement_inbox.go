@@ -20,7 +20,7 @@ const (
 
 	takeBackMessages = `WITH gone AS (DELETE FROM hf_message WHERE id = ANY ($1::bytea[]) RETURNING seq),
 		queue AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY (ARRAY (SELECT seq FROM gone)))
-		DELETE FROM hf_event AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone))`
+		DELETE FROM hf_entry AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone))`
 
 	// conclude counts the rows that still exist of those that a transaction has written, since the
 	// caller may have rolled back to a savepoint.
@@ -49,7 +49,7 @@ const (
 	// noteArrived tells followers of the journal.
 	noteArrived = `
 		note AS (
-			INSERT INTO hf_event (kind, at, subject, id, detail)
+			INSERT INTO hf_entry (kind, at, subject, id, detail)
 			SELECT CASE WHEN n.kept THEN 10 ELSE 9 END, n.received, (SELECT s.name FROM hf_source AS s WHERE s.source = n.source), n.id, json_build_object('endpoint', n.endpoint)::text
 			FROM new AS n WHERE EXISTS (SELECT FROM hf_follower))`
 	findInbox   = `SELECT hash, response FROM hf_inbox WHERE source = $1 AND id = $2`
@@ -60,7 +60,7 @@ const (
 	// other content takes its place.
 	setContent = `UPDATE hf_inbox SET endpoint = $2, hash = $3, expires = received + $4 WHERE seq = $1`
 	dropInbox  = `WITH gone AS (DELETE FROM hf_inbox WHERE seq = ANY ($1::bigint[]) RETURNING source, id)
-		DELETE FROM hf_event AS e USING gone AS g JOIN hf_source AS s USING (source) WHERE e.tx = pg_current_xact_id() AND e.id = g.id AND e.subject = s.name`
+		DELETE FROM hf_entry AS e USING gone AS g JOIN hf_source AS s USING (source) WHERE e.tx = pg_current_xact_id() AND e.id = g.id AND e.subject = s.name`
 	tallyInbox = `INSERT INTO hf_tally (owner, lane, inbox) VALUES (0, 0, 1)`
 )
 
@@ -103,7 +103,7 @@ const (
 			UPDATE hf_inbox AS x SET kept = false, processed = t, response = $3, expires = greatest(x.expires, t + (x.expires - x.received))
 			FROM old AS o, now WHERE x.seq = o.seq AND o.kept RETURNING x.seq),
 		note AS (
-			INSERT INTO hf_event (kind, at, subject, id) SELECT 9, t, $1, $2 FROM done, now WHERE EXISTS (SELECT FROM hf_follower)),
+			INSERT INTO hf_entry (kind, at, subject, id) SELECT 9, t, $1, $2 FROM done, now WHERE EXISTS (SELECT FROM hf_follower)),
 		body AS (DELETE FROM hf_inbox_body AS b WHERE b.seq = ANY (ARRAY (SELECT seq FROM done)))
 		SELECT kept, response FROM old`
 

@@ -12,7 +12,7 @@ const (
 		note AS (
 			INSERT INTO hf_notification_end (seq, site, state, settled, failures, tries, cycle, last_error, tried)
 			SELECT g.seq, n.site, 2, now.t, g.failures + g.charged::integer, g.tries, g.cycle,
-				(SELECT e.error FROM hf_event AS e WHERE e.message = g.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), now.t
+				(SELECT e.error FROM hf_entry AS e WHERE e.message = g.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), now.t
 			FROM now, gone AS g CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
 			ON CONFLICT (seq) DO NOTHING)`
 
@@ -27,8 +27,8 @@ const (
 	notificationColumns = walkColumns + `, n.id, n.message, n.instance, n.execution, n.parent, coalesce(n.enqueued, 0),
 		q.seq IS NOT NULL OR f.seq IS NOT NULL, coalesce(f.settled, CASE WHEN q.seq IS NULL THEN e.settled END, 0),
 		coalesce(q.failures, f.failures, e.failures, 0), coalesce(q.cycle, f.cycle, e.cycle, 0), coalesce(f.reason, e.reason, ''),
-		coalesce((SELECT v.error FROM hf_event AS v WHERE v.message = n.seq AND v.error IS NOT NULL ORDER BY v.seq DESC LIMIT 1), e.last_error, ''),
-		coalesce((SELECT v.at FROM hf_event AS v WHERE v.message = n.seq AND v.kind = 2 ORDER BY v.seq DESC LIMIT 1), e.tried, 0),
+		coalesce((SELECT v.error FROM hf_entry AS v WHERE v.message = n.seq AND v.error IS NOT NULL ORDER BY v.seq DESC LIMIT 1), e.last_error, ''),
+		coalesce((SELECT v.at FROM hf_entry AS v WHERE v.message = n.seq AND v.kind = 2 ORDER BY v.seq DESC LIMIT 1), e.tried, 0),
 		CASE WHEN q.owner IS NULL AND q.blocked = 0 THEN q.due ELSE 0 END, coalesce(q.given_up, false), now.t`
 	walkNotifications = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
 		SELECT ` + walkColumns + `, n.seq, now.t FROM now, (SELECT * FROM hf_notification WHERE seq < $1 ORDER BY seq DESC LIMIT $2) AS n` + notificationStands + `
@@ -64,7 +64,7 @@ const (
 	targetsOfSeq  = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = $1 ORDER BY t.channel, t.address`
 	findSeqs      = `SELECT id, seq, EXISTS (SELECT FROM hf_follower) FROM hf_message WHERE id = ANY ($1::bytea[])`
 	// noteTargets tells followers of the journal about the targets that were just written.
-	noteTargets = `INSERT INTO hf_event (message, kind, at, cycle, attempt, outcome, code, subject, detail)
+	noteTargets = `INSERT INTO hf_entry (message, kind, at, cycle, attempt, outcome, code, subject, detail)
 		SELECT t.seq, 8, t.at, t.cycle, t.attempts, CASE t.result WHEN 1 THEN 5 WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 4 END, nullif(t.code, ''), t.address, json_build_object('channel', t.channel)::text
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS i (seq, channel, address, result, attempts)
 		CROSS JOIN LATERAL (SELECT * FROM hf_target AS h WHERE h.seq = i.seq AND h.channel = i.channel AND h.address = i.address OFFSET 0) AS t

@@ -7,8 +7,8 @@ const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHE
 	coalesce(f.reason, ''), coalesce(q.failures, f.failures), coalesce(q.tries, f.tries), coalesce(q.cycle, f.cycle), m.created, coalesce(q.due, 0),
 	coalesce(q.expires, f.expires), coalesce(f.settled, 0), coalesce(m.okey, ''), coalesce(q.force, f.force), coalesce(q.blocked, 0), coalesce(q.given_up, false),
 	r.source, r.kind, r.endpoint, l.destination, coalesce(octet_length(` + payloadOf + `), 0), m.headers, coalesce(m.corr, ''), m.retry, coalesce(m.ttl, 0),
-	coalesce((SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), ''),
-	coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0),
+	coalesce((SELECT e.error FROM hf_entry AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), ''),
+	coalesce((SELECT e.at FROM hf_entry AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0),
 	CASE WHEN coalesce(q.cycle, f.cycle) > 1 THEN coalesce(q.expires, f.expires) - coalesce((` + setAnew + ` = m.seq), m.created) ELSE coalesce(m.ttl, 0) END`
 
 // recordTables are read in one snapshot, since a message is in one of two tables.
@@ -16,7 +16,7 @@ const recordTables = ` FROM hf_message AS m JOIN hf_route AS r USING (route) JOI
 	LEFT JOIN LATERAL (SELECT * FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
 	LEFT JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true`
 
-// eventColumns are the columns that scanEvent reads, of hf_event AS e.
+// eventColumns are the columns that scanEvent reads, of hf_entry AS e.
 const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took,
 	coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')`
 
@@ -27,7 +27,7 @@ const (
 		FROM hf_message AS m
 		LEFT JOIN LATERAL (SELECT owner, tries, cycle FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
 		LEFT JOIN LATERAL (SELECT seq, state, tries, cycle FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true WHERE m.id = $1`
-	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = $1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
+	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_entry AS e WHERE e.message = $1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
 
 	// A list first finds the rows that it shows. Each of these statements reads a bounded number of
 	// rows before $1, newest first.
@@ -57,26 +57,26 @@ const (
 			INSERT INTO hf_queue (seq, lane, due, start, expires, cycle, first_try, blocked, force, okey)
 			SELECT seq, lane, CASE WHEN okey IS NULL THEN t ELSE e END, t, e, cycle + 1, first_try, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, $3, okey
 			FROM gone, now, LATERAL (SELECT CASE WHEN $2::bigint = 0 THEN 9223372036854775807 ELSE t + $2::bigint END AS e) AS x)
-		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, actor) SELECT seq, 3, 0, t, cycle + 1, 0, $4 FROM gone, now`
+		INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, actor) SELECT seq, 3, 0, t, cycle + 1, 0, $4 FROM gone, now`
 	hastenMany = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
 		UPDATE hf_queue AS q SET due = t FROM now WHERE q.seq = ANY ($1::bigint[]) AND owner IS NULL AND blocked = 0 AND revision = 0 AND due > t AND due <= t + $2::bigint RETURNING q.lane`
 	// The history says who has discarded a message that ends only now.
 	discardFinal = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (UPDATE hf_final SET state = 5, settled = t, reason = $2::text FROM now WHERE seq = ANY ($1::bigint[]) RETURNING seq, cycle, tries, t)
-		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 5, t, cycle, tries, $2::text, ` + discardedBy + ` FROM gone AS g`
+		INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 5, t, cycle, tries, $2::text, ` + discardedBy + ` FROM gone AS g`
 	discardQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner IS NULL RETURNING *),
 		final AS (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, reason, okey)
 			SELECT seq, lane, 5, t, expires, failures, tries, cycle, first_try, force, $2::text, okey FROM gone, now),
 		event AS (
-			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor)
+			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, reason, actor)
 			SELECT seq, 4, 5, t, cycle, tries, $2::text, ` + discardedBy + ` FROM gone AS g, now)
 		SELECT lane FROM gone`
-	discardedBy = `coalesce($3::text, (SELECT e.actor FROM hf_event AS e WHERE e.message = g.seq AND e.kind = 4 ORDER BY e.seq DESC LIMIT 1))`
+	discardedBy = `coalesce($3::text, (SELECT e.actor FROM hf_entry AS e WHERE e.message = g.seq AND e.kind = 4 ORDER BY e.seq DESC LIMIT 1))`
 	markGivenUp = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		marked AS (UPDATE hf_queue SET given_up = true WHERE seq = $1 RETURNING seq, cycle, tries)
-		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 1, t, cycle, tries, $2, $3 FROM marked, now`
+		INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 1, t, cycle, tries, $2, $3 FROM marked, now`
 	givenUp = `SELECT seq, lane, coalesce(okey, '') FROM hf_queue WHERE given_up AND owner IS NULL LIMIT $1`
 	// $4 is the TTL that starts again at the new time; 0: none.
 	reschedule = `WITH now AS MATERIALIZED (SELECT hf_now() + $2::bigint AS due),
@@ -85,7 +85,7 @@ const (
 				expires = CASE WHEN $4::bigint > 0 THEN n.due + $4::bigint ELSE q.expires END,
 				due = CASE WHEN q.blocked = 0 THEN n.due WHEN $4::bigint > 0 THEN n.due + $4::bigint ELSE q.due END
 			FROM now AS n WHERE q.seq = $1 RETURNING q.seq, q.owner, q.cycle, q.tries, n.due - $2::bigint AS t)
-		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, took, code, actor)
+		INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, took, code, actor)
 		SELECT seq, 7, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, t, cycle, tries, $2::bigint, CASE WHEN $4::bigint > 0 THEN 'ttl_renewed' END, $3 FROM moved`
 
 	// Lanes.
@@ -116,7 +116,7 @@ const (
 	lastsOf = `hf_message AS m, LATERAL (SELECT CASE WHEN q.cycle > 1
 			THEN coalesce((` + setAnew + ` = q.seq), m.created) ELSE q.expires - coalesce(m.ttl, 0) END AS at) AS since`
 	// setAnew is the instant at which an operator has set the expiry of a message.
-	setAnew = `SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_event AS e
+	setAnew = `SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_entry AS e
 		WHERE (e.kind = 3 OR e.kind = 7 AND e.code = 'ttl_renewed') AND e.message`
 	expireQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner IS NULL AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
@@ -124,12 +124,12 @@ const (
 		final AS (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
 			SELECT seq, lane, 4, t, expires, failures, tries, cycle, first_try, force, okey FROM gone, now),
-		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, tries FROM gone, now)
+		event AS (INSERT INTO hf_entry (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, tries FROM gone, now)
 		SELECT seq, lane FROM gone`
 	expireParked = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		dead AS MATERIALIZED (SELECT seq FROM hf_final WHERE seq = ANY ($1::bigint[]) AND state = 3 AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
 		gone AS (UPDATE hf_final AS f SET state = 4, settled = t FROM now WHERE f.seq = ANY (ARRAY (SELECT seq FROM dead)) RETURNING f.seq, f.lane, f.cycle, f.tries, t),
-		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, tries FROM gone)
+		event AS (INSERT INTO hf_entry (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, tries FROM gone)
 		SELECT seq, lane FROM gone`
 	// purgePage reads rows in the order in which they were accepted. A row that came after $2 ends
 	// the page.
@@ -138,15 +138,15 @@ const (
 		FROM page AS p LEFT JOIN LATERAL (SELECT state, settled, lane, okey FROM hf_final AS h WHERE h.seq = p.seq OFFSET 0) AS f ON true ORDER BY p.seq`
 	purgeThese = `WITH old AS MATERIALIZED (
 			SELECT f.seq FROM hf_final AS f WHERE f.seq = ANY ($1::bigint[]) AND f.state = ($2::smallint[])[width_bucket(f.seq, $1)]
-				AND (SELECT true FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq) LIMIT 1) IS NULL
+				AND (SELECT true FROM hf_entry AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq) LIMIT 1) IS NULL
 			ORDER BY f.seq FOR UPDATE OF f SKIP LOCKED),
 		gone AS (DELETE FROM hf_final AS f WHERE f.seq = ANY (ARRAY (SELECT seq FROM old)) RETURNING f.*),
 		-- what a notification was is kept
 		note AS (
 			INSERT INTO hf_notification_end (seq, site, state, settled, failures, tries, cycle, reason, last_error, tried)
 			SELECT g.seq, n.site, g.state, g.settled, g.failures, g.tries, g.cycle, g.reason,
-				(SELECT e.error FROM hf_event AS e WHERE e.message = g.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1),
-				coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = g.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), CASE g.state WHEN 2 THEN g.settled END)
+				(SELECT e.error FROM hf_entry AS e WHERE e.message = g.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1),
+				coalesce((SELECT e.at FROM hf_entry AS e WHERE e.message = g.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), CASE g.state WHEN 2 THEN g.settled END)
 			FROM gone AS g CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
 			ON CONFLICT (seq) DO NOTHING),
 		message AS (DELETE FROM hf_message AS m WHERE m.seq = ANY (ARRAY (SELECT seq FROM gone)) RETURNING m.seq, m.bundle),
@@ -154,7 +154,7 @@ const (
 		bundle AS (
 			UPDATE hf_bundle AS b SET state = ($2::smallint[])[width_bucket(b.first, $1)]
 			WHERE ($2::smallint[])[width_bucket(b.first, $1)] <> 2 AND b.seq = ANY (ARRAY (SELECT bundle FROM message WHERE bundle IS NOT NULL)) AND b.first = ANY (ARRAY (SELECT seq FROM message))),
-		event AS (DELETE FROM hf_event AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone)))
+		event AS (DELETE FROM hf_entry AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT seq, lane, state, coalesce(okey, '') FROM gone`
 )
 
@@ -170,7 +170,7 @@ const (
 	endedRows = `SELECT m.id, r.source, r.kind, r.endpoint, l.destination, coalesce(m.corr, ''), coalesce(m.okey, ''), coalesce(f.reason, ''), f.cycle, f.tries, f.settled,
 		coalesce(e.error, ''), coalesce(e.code, '')
 		FROM hf_final AS f JOIN hf_message AS m USING (seq) JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = m.lane
-		LEFT JOIN LATERAL (SELECT error, code FROM hf_event WHERE message = m.seq AND error IS NOT NULL ORDER BY seq DESC LIMIT 1) AS e ON true
+		LEFT JOIN LATERAL (SELECT error, code FROM hf_entry WHERE message = m.seq AND error IS NOT NULL ORDER BY seq DESC LIMIT 1) AS e ON true
 		WHERE f.seq = ANY ($1::bigint[]) AND l.destination <> $3
 			AND EXISTS (SELECT FROM hf_meta WHERE key = 'notify' AND value::integer & $2 <> 0) ORDER BY f.seq`
 )
@@ -178,41 +178,41 @@ const (
 // The journal.
 const (
 	addFollower = `INSERT INTO hf_follower (name, tx, seq) SELECT $1, CASE WHEN $2 THEN '0'::xid8 ELSE pg_current_xact_id() END,
-		CASE WHEN $2 THEN 0 ELSE coalesce((SELECT max(seq) FROM hf_event), 0) END ON CONFLICT (name) DO NOTHING`
+		CASE WHEN $2 THEN 0 ELSE coalesce((SELECT max(seq) FROM hf_entry), 0) END ON CONFLICT (name) DO NOTHING`
 	getFollower  = `SELECT tx::text, seq FROM hf_follower WHERE name = $1`
 	moveFollower = `UPDATE hf_follower SET tx = $4::text::xid8, seq = $5 WHERE name = $1 AND tx = $2::text::xid8 AND seq = $3 RETURNING name`
-	unreadSince  = `SELECT w.name, coalesce((SELECT e.at FROM hf_event AS e
+	unreadSince  = `SELECT w.name, coalesce((SELECT e.at FROM hf_entry AS e
 			LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m ON true
 			WHERE (e.message IS NULL OR m.seq IS NOT NULL) AND (e.tx, e.seq) > (w.tx, w.seq) ORDER BY e.tx, e.seq LIMIT 1), 0)
 		FROM hf_follower AS w ORDER BY w.name`
 	// isElsewhere reports whether the journal has numbers of transactions that this cluster has not
 	// given yet: then it was dumped from another cluster.
-	isElsewhere = `SELECT coalesce((SELECT tx FROM hf_event ORDER BY tx DESC, seq DESC LIMIT 1) >= pg_snapshot_xmax(pg_current_snapshot()), false)
+	isElsewhere = `SELECT coalesce((SELECT tx FROM hf_entry ORDER BY tx DESC, seq DESC LIMIT 1) >= pg_snapshot_xmax(pg_current_snapshot()), false)
 		OR EXISTS (SELECT FROM hf_follower WHERE tx >= pg_snapshot_xmax(pg_current_snapshot()))`
 	noTimeout   = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '60s', true)`
-	lockJournal = `LOCK TABLE hf_event, hf_follower IN SHARE ROW EXCLUSIVE MODE`
+	lockJournal = `LOCK TABLE hf_entry, hf_follower IN SHARE ROW EXCLUSIVE MODE`
 	// renumber keeps the order as far as followers need it. An entry's number becomes the count of
 	// followers that have yet to read it, and a follower gets a number below the entries that it
 	// has yet to read.
 	renumber = `WITH entry AS (
-			UPDATE hf_event AS e SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (e.tx, e.seq))::text::xid8)
+			UPDATE hf_entry AS e SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (e.tx, e.seq))::text::xid8)
 		UPDATE hf_follower AS f SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (f.tx, f.seq))::text::xid8, seq = 9223372036854775807`
 	isFollowed  = `SELECT EXISTS (SELECT FROM hf_follower)`
-	insertNotes = `INSERT INTO hf_event (kind, at, outcome, code, error, actor, subject, detail)
+	insertNotes = `INSERT INTO hf_entry (kind, at, outcome, code, error, actor, subject, detail)
 		SELECT i.kind, now.t, i.outcome, i.code, i.error, i.actor, i.subject, i.detail FROM (SELECT hf_now() AS t) AS now,
 			unnest($1::smallint[], $2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) WITH ORDINALITY
 				AS i (kind, outcome, code, error, actor, subject, detail, n)
 		WHERE EXISTS (SELECT FROM hf_follower) ORDER BY i.n`
 	// purgeNotes deletes some journal entries that are not about a message of the outbox, from the
 	// first on, if every follower has read them.
-	purgeNotes = `WITH gone AS (DELETE FROM hf_event AS e WHERE e.message IS NULL AND e.seq = ANY (ARRAY (
-			SELECT p.seq FROM (SELECT tx, seq FROM hf_event WHERE message IS NULL ORDER BY seq LIMIT $1) AS p
+	purgeNotes = `WITH gone AS (DELETE FROM hf_entry AS e WHERE e.message IS NULL AND e.seq = ANY (ARRAY (
+			SELECT p.seq FROM (SELECT tx, seq FROM hf_entry WHERE message IS NULL ORDER BY seq LIMIT $1) AS p
 			WHERE (SELECT true FROM hf_follower AS w WHERE (p.tx, p.seq) > (w.tx, w.seq) LIMIT 1) IS NULL)) RETURNING 1)
 		SELECT count(*) FROM gone`
 	dropFollower = `DELETE FROM hf_follower WHERE name = $1 RETURNING name`
 	// eventsAfter reads only entries that no earlier one can precede any more: those of
 	// transactions older than every open one.
-	eventsAfter = `SELECT e.tx::text, coalesce(m.id, e.id), coalesce(l.destination, ''), coalesce(e.subject, ''), coalesce(e.detail, ''), ` + eventColumns + ` FROM hf_event AS e
+	eventsAfter = `SELECT e.tx::text, coalesce(m.id, e.id), coalesce(l.destination, ''), coalesce(e.subject, ''), coalesce(e.detail, ''), ` + eventColumns + ` FROM hf_entry AS e
 		LEFT JOIN LATERAL (SELECT id, lane FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m ON true
 		LEFT JOIN LATERAL (SELECT destination FROM hf_lane AS h WHERE h.lane = m.lane OFFSET 0) AS l ON true
 		WHERE (e.message IS NULL OR m.id IS NOT NULL) AND (e.tx, e.seq) > ($1::text::xid8, $2) AND e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx, e.seq LIMIT $3`

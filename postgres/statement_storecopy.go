@@ -18,9 +18,9 @@ const (
 	exportNow = `SELECT c.at + greatest(c.shows - CASE WHEN c.high > c.raw AND c.high <= c.shows THEN c.high ELSE c.raw END, 0)
 		FROM (SELECT at, raw, high, hf_raw() AS shows FROM hf_clock) AS c`
 
-	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = e.message) AND e.kind < 8),
+	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_entry AS e WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = e.message) AND e.kind < 8),
 		(SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
-		greatest((SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
+		greatest((SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_entry), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportLeaps = `SELECT leaps FROM hf_clock`
 
 	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, x.bundle IS NOT NULL, coalesce((SELECT b.seq FROM hf_bundle AS b WHERE b.seq = x.bundle), 0), coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
@@ -38,7 +38,7 @@ const (
 			coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')
 		FROM (
 			SELECT *, sum(coalesce(octet_length(error), 0)) OVER (ORDER BY seq) - coalesce(octet_length(error), 0) AS before
-			FROM (SELECT * FROM hf_event AS o WHERE o.seq > $1 AND o.kind < 8 AND EXISTS (SELECT FROM hf_message AS m WHERE m.seq = o.message) ORDER BY o.seq LIMIT $2) AS p) AS e
+			FROM (SELECT * FROM hf_entry AS o WHERE o.seq > $1 AND o.kind < 8 AND EXISTS (SELECT FROM hf_message AS m WHERE m.seq = o.message) ORDER BY o.seq LIMIT $2) AS p) AS e
 		WHERE e.before < $3 ORDER BY e.seq`
 	exportInbox = `SELECT x.seq, s.name, x.id, x.endpoint, x.hash, x.kept, x.received, x.processed, x.expires, x.response, x.kind, x.payload, coalesce(x.headers, ''), coalesce(x.corr, '')
 		FROM (
@@ -63,17 +63,17 @@ const (
 	// have written.
 	importDelivered = `INSERT INTO hf_notification_end (seq, site, state, settled, failures, tries, cycle, last_error, tried)
 		SELECT f.seq, n.site, 2, n.delivered, f.failures, f.tries, f.cycle,
-			(SELECT e.error FROM hf_event AS e WHERE e.message = f.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), n.delivered
+			(SELECT e.error FROM hf_entry AS e WHERE e.message = f.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), n.delivered
 		FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS n (seq, site, delivered)
 		CROSS JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = n.seq OFFSET 0) AS f`
 
 	// importNumbers makes new rows get numbers above all copied ones.
-	importNumbers = `SELECT setval('hf_seq'::regclass, greatest($1::bigint, $2, 1)), setval(pg_get_serial_sequence('hf_event', 'seq')::regclass, greatest($3::bigint, 1))`
+	importNumbers = `SELECT setval('hf_seq'::regclass, greatest($1::bigint, $2, 1)), setval(pg_get_serial_sequence('hf_entry', 'seq')::regclass, greatest($3::bigint, 1))`
 	// importBundled does the same for bundles, which may have had numbers of their own in the other
 	// store.
 	importBundled = `SELECT setval('hf_seq'::regclass, greatest(coalesce(pg_sequence_last_value('hf_seq'::regclass), 1), (SELECT max(seq) FROM hf_bundle)))`
 	importBook    = `INSERT INTO hf_meta (key, value) VALUES ('book', $1::bigint::text) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	importLanes   = `SELECT lane FROM hf_lane ORDER BY lane`
-	analyze       = `ANALYZE hf_bundle, hf_message, hf_queue, hf_final, hf_event, hf_inbox, hf_inbox_body, hf_notification, hf_notification_end, hf_target`
+	analyze       = `ANALYZE hf_bundle, hf_message, hf_queue, hf_final, hf_entry, hf_inbox, hf_inbox_body, hf_notification, hf_notification_end, hf_target`
 	importLeaps   = `UPDATE hf_clock SET leaps = $1`
 )

@@ -228,7 +228,7 @@ func (c *contents) Read(ctx context.Context, w rows.Range) (list []rows.Row, err
 		list, err = x.settings(w)
 	case rows.Of((*rows.Message)(nil)):
 		list, err = x.page(w, exportMessages, x.message)
-	case rows.Of((*rows.Event)(nil)):
+	case rows.Of((*rows.Entry)(nil)):
 		list, err = x.page(w, exportEvents, x.event)
 	case rows.Of((*rows.Incoming)(nil)):
 		list, err = x.page(w, exportInbox, x.incoming)

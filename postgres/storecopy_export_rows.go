@@ -135,7 +135,7 @@ func (x *exporting) message(found pgx.Rows) (rows.Row, error) {
 }
 
 func (x *exporting) event(found pgx.Rows) (rows.Row, error) {
-	e := &rows.Event{}
+	e := &rows.Entry{}
 	err := found.Scan(&e.Seq, &e.Message, &e.Kind, &e.State, &e.At, &e.Cycle, &e.Attempt, &e.Outcome, &e.Charged, &e.Maybe, &e.Took,
 		&e.Reason, &e.Code, &e.Error, &e.Actor)
 	e.At -= rows.Instant(x.base)

@@ -29,7 +29,7 @@ func (db *DB) Audit(ctx context.Context) (faults []string, err error) {
 			AND NOT EXISTS (SELECT FROM hf_queue AS h WHERE h.lane = q.lane AND h.okey = q.okey AND h.blocked IN (0, 2))
 			AND NOT (l.strict AND EXISTS (SELECT FROM hf_final AS f WHERE f.lane = q.lane AND f.okey = q.okey AND f.state = 3 AND f.seq < q.seq))`,
 		"a claim is of nobody":         `SELECT seq::text FROM hf_queue WHERE owner IS NOT NULL AND owner NOT IN (SELECT owner FROM hf_node)`,
-		"an event is of no message":    `SELECT seq::text FROM hf_event WHERE message > 0 AND message NOT IN (SELECT seq FROM hf_message)`,
+		"an event is of no message":    `SELECT seq::text FROM hf_entry WHERE message > 0 AND message NOT IN (SELECT seq FROM hf_message)`,
 		"a notification is of nothing": `SELECT seq::text FROM hf_notification WHERE seq NOT IN (SELECT seq FROM hf_message) AND seq NOT IN (SELECT seq FROM hf_notification_end)`,
 		"a delivery is not noted": `SELECT seq::text FROM hf_notification AS n WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = n.seq)
 			AND EXISTS (SELECT FROM hf_final AS f WHERE f.seq = n.seq AND f.state = 2) <> EXISTS (SELECT FROM hf_notification_end AS e WHERE e.seq = n.seq)`,

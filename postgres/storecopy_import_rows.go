@@ -51,8 +51,8 @@ func (im *importing) page(page []rows.Row) error {
 		return im.settings(as[*rows.Settings](page)[0])
 	case *rows.Message:
 		return im.messages(as[*rows.Message](page))
-	case *rows.Event:
-		return im.events(as[*rows.Event](page))
+	case *rows.Entry:
+		return im.events(as[*rows.Entry](page))
 	case *rows.Incoming:
 		return im.inbox(as[*rows.Incoming](page))
 	case *rows.Notification:
@@ -240,7 +240,7 @@ func (im *importing) copy(table string, list [][]any, columns ...string) error {
 	return nil
 }
 
-func (im *importing) events(page []*rows.Event) error {
+func (im *importing) events(page []*rows.Entry) error {
 	list := make([][]any, 0, len(page))
 	for _, e := range page {
 		list = append(list, []any{
@@ -248,7 +248,7 @@ func (im *importing) events(page []*rows.Event) error {
 			nullText(e.Reason), nullText(e.Code), nullText(e.Error), nullText(e.Actor),
 		})
 	}
-	return im.copy("hf_event", list, "seq", "message", "kind", "state", "at", "cycle", "attempt", "outcome", "charged", "maybe", "took", "reason", "code", "error", "actor")
+	return im.copy("hf_entry", list, "seq", "message", "kind", "state", "at", "cycle", "attempt", "outcome", "charged", "maybe", "took", "reason", "code", "error", "actor")
 }
 
 func (im *importing) inbox(page []*rows.Incoming) error {

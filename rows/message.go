@@ -48,8 +48,8 @@ type Bundle struct {
 	Payload []byte      `row:"payload"`
 }
 
-// Event is one row of the journal, for a message that exists.
-type Event struct {
+// Entry is one row of the journal, for a message that exists.
+type Entry struct {
 	Seq     int64   `row:"seq,key,split"`
 	Message int64   `row:"message"`
 	Kind    int64   `row:"kind"`
@@ -99,7 +99,7 @@ func (*Message) Table() string { return "hf_message" }
 func (*Bundle) Table() string { return "hf_bundle" }
 
 // Table implements Row.
-func (*Event) Table() string { return "hf_event" }
+func (*Entry) Table() string { return "hf_entry" }
 
 // Table implements Row.
 func (*Incoming) Table() string { return "hf_inbox" }

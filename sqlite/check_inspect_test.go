@@ -183,7 +183,7 @@ func TestInspectDoesNotGuessAtANewerRelease(t *testing.T) {
 	shut(t, used(t, path))
 	db := raw(t, path)
 	run(t, db, "UPDATE hf_meta SET value = 99 WHERE key IN ('schema', 'schema_again')")
-	run(t, db, "DROP TABLE hf_event")
+	run(t, db, "DROP TABLE hf_entry")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ var mayScan = map[string]string{
 }
 
 var (
-	fullScan = regexp.MustCompile(`^SCAN (hf_message|hf_body|hf_inbox|hf_event|[a-z])\b`)
+	fullScan = regexp.MustCompile(`^SCAN (hf_message|hf_body|hf_inbox|hf_entry|[a-z])\b`)
 	sorts    = regexp.MustCompile(`TEMP B-TREE`)
 )
 

@@ -28,7 +28,7 @@ func salvaged(t testing.TB, db *sqlite.DB) map[string]string {
 		"messages": `SELECT m.seq, m.id, l.destination, r.source, r.kind, r.endpoint, m.state, m.failures, m.tries, m.cycle, m.reason, m.okey, m.blocked, m.force
 			FROM hf_message AS m JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = r.lane ORDER BY m.seq`,
 		"lanes":  "SELECT destination, strict, fault, paused, decided_by FROM hf_lane ORDER BY 1",
-		"events": "SELECT message, kind, state, cycle, attempt, outcome, reason, code, error, actor FROM hf_event ORDER BY message, seq",
+		"events": "SELECT message, kind, state, cycle, attempt, outcome, reason, code, error, actor FROM hf_entry ORDER BY message, seq",
 		"inbox":  "SELECT i.seq, s.name, i.id, i.endpoint, i.hash, i.kept, i.response FROM hf_inbox AS i JOIN hf_source AS s USING (source) ORDER BY 1",
 	} {
 		made[table] = dump(t, db, text)

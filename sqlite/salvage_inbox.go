@@ -194,7 +194,7 @@ func (s *salvage) events(ctx context.Context) (err error) {
 			return err
 		})
 	}
-	s.eachOf("hf_event", eventColumnCount, one)
+	s.eachOf("hf_entry", eventColumnCount, one)
 	if err != nil {
 		return err
 	}

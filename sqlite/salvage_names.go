@@ -119,9 +119,9 @@ func (s *salvage) source(number int64, name string) {
 
 // settings salvages what the operators and the journal's followers rely on.
 func (s *salvage) settings(ctx context.Context) error {
-	events := s.old.Last(s.roots["hf_event"])
+	events := s.old.Last(s.roots["hf_entry"])
 	s.eachOf("sqlite_sequence", 2, func(r sqlitefile.Row) {
-		if r.Text(0) == "hf_event" {
+		if r.Text(0) == "hf_entry" {
 			events = max(events, r.Int(1))
 		}
 	})

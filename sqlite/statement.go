@@ -133,7 +133,7 @@ const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.trie
 
 // lasts is for how long a message was given until its expiry. It counts from when an operator last
 // began its TTL anew, if one has.
-const lasts = `CASE WHEN m.cycle > 1 THEN m.expires - coalesce((SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_event AS e
+const lasts = `CASE WHEN m.cycle > 1 THEN m.expires - coalesce((SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_entry AS e
 		WHERE e.message = m.seq AND (e.kind = 3 OR e.kind = 7 AND e.code = '` + holdfast.CodeRenewed + `')), m.created)
 	ELSE (SELECT ttl FROM hf_body WHERE seq = m.seq) END`
 
@@ -167,13 +167,13 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	takeLock: `UPDATE hf_meta SET value = value WHERE key = ''`,
 	fileState: `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'epoch'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'exclusive'), 0),
 		coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
-		coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0),
+		coalesce((SELECT max(seq) FROM hf_entry), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0),
 		coalesce((SELECT 1 FROM hf_follower LIMIT 1), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'notify'), 0)`,
 	joinState: `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'exclusive'), 0), coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT 1 FROM hf_follower LIMIT 1), 0), (SELECT synchronous FROM pragma_synchronous)`,
 	newMessages: `SELECT m.seq, m.lane, m.state, m.due, m.expires, m.route, l.destination, l.strict
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq > ?1 ORDER BY m.seq`,
-	newDecisions:   `SELECT 1 FROM hf_event WHERE seq > ?1 AND kind IN (3, 4, 7) LIMIT 1`,
+	newDecisions:   `SELECT 1 FROM hf_entry WHERE seq > ?1 AND kind IN (3, 4, 7) LIMIT 1`,
 	newInInbox:     `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1`,
 	countInboxPage: `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1 AND seq <= ?2`,
 
@@ -213,7 +213,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	setStart: `UPDATE hf_body SET start = ?2 WHERE seq = ?1`,
 	// A body may be large, so it is rewritten only if that changes something.
 	clearStart: `UPDATE hf_body SET start = NULL WHERE seq = ?1 AND start IS NOT NULL`,
-	requeuedKeys: `SELECT l.destination, m.okey FROM hf_event AS e JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
+	requeuedKeys: `SELECT l.destination, m.okey FROM hf_entry AS e JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE e.seq > ?1 AND e.kind = 3 AND m.okey IS NOT NULL`,
 	keyAfter: `SELECT okey FROM hf_message WHERE lane = ?1 AND state = 0 AND blocked = 1 AND okey > ?2` + ofKey + ` ORDER BY okey LIMIT 1`,
 
@@ -230,7 +230,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	settledAt: `SELECT seq FROM hf_message WHERE state = 2 AND settled = ?1 AND seq IN (SELECT value FROM json_each(?2))`,
 	// settleEntries writes the entries of the messages that settleMany has settled: those with this
 	// very instant. ?2 has how long each attempt took.
-	settleEntries: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took)
+	settleEntries: `INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took)
 		SELECT m.seq, 2, 2, m.settled, m.cycle, m.tries, 5, 0, 0, json_each.value FROM json_each(?2) CROSS JOIN hf_message AS m
 		WHERE m.seq = CAST(json_each.key AS INTEGER) AND m.state = 2 AND m.settled = ?1`,
 	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
@@ -241,15 +241,15 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	settleAside: `UPDATE hf_message SET state = ?8, tries = ?3, failures = ?4, settled = ?5, first_try = coalesce(first_try, ?6), reason = ?7
 		WHERE seq = ?1 AND state = ?2`,
 
-	insertEvent: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
+	insertEvent: `INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
-	insertNote: `INSERT INTO hf_event (message, kind, at, cycle, attempt, outcome, code, error, actor, subject, id, detail)
+	insertNote: `INSERT INTO hf_entry (message, kind, at, cycle, attempt, outcome, code, error, actor, subject, id, detail)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
 	endedRow: `SELECT m.id, r.source, r.kind, r.endpoint, b.corr, m.okey, m.reason, m.cycle, m.tries,
 		e.error, e.code FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_body AS b ON b.seq = m.seq
-		LEFT JOIN hf_event AS e ON e.seq = (SELECT seq FROM hf_event WHERE message = ?1 AND error IS NOT NULL ORDER BY seq DESC LIMIT 1)
+		LEFT JOIN hf_entry AS e ON e.seq = (SELECT seq FROM hf_entry WHERE message = ?1 AND error IS NOT NULL ORDER BY seq DESC LIMIT 1)
 		WHERE m.seq = ?1`,
 	expireOne: `UPDATE hf_message SET state = 4, settled = ?3 WHERE seq = ?1 AND state = ?2`,
 	requeueOne: `UPDATE hf_message SET state = 0, due = ?3, expires = ?4, failures = 0, tries = 0, cycle = cycle + 1, settled = NULL, reason = NULL,
@@ -263,7 +263,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	markGivenUp: `UPDATE hf_message SET given_up = 1 WHERE seq = ?1 AND state = ?2`,
 	givenUpRows: `SELECT m.seq, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.given_up = 1 AND m.state IN (0, 1)`,
 	givenUpRow: `SELECT m.state, m.cycle, m.tries, m.okey, l.destination,
-		(SELECT e.actor FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 4 ORDER BY e.seq DESC LIMIT 1)
+		(SELECT e.actor FROM hf_entry AS e WHERE e.message = m.seq AND e.kind = 4 ORDER BY e.seq DESC LIMIT 1)
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1 AND m.given_up = 1 AND m.state IN (0, 1, 3)`,
 	// A message that is blocked by its key is due at its expiry; ?4 is the expiry if it is new.
 	rescheduleOne: `UPDATE hf_message SET due = CASE blocked WHEN 1 THEN coalesce(?4, due) ELSE ?3 END, expires = coalesce(?4, expires), revision = revision + 1
@@ -278,20 +278,20 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	finishInbox: `UPDATE hf_inbox SET kept = 0, processed = ?2, response = ?3, answer = ?4, expires = max(expires, ?2 + (expires - received))
 		WHERE seq = ?1 AND kept = 1`,
 	purgeMessage: `DELETE FROM hf_message WHERE seq = ?1 AND state = ?2
-		AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3)`,
+		AND NOT EXISTS (SELECT 1 FROM hf_entry AS e WHERE e.message = ?1 AND e.seq > ?3)`,
 	purgeBody:   `DELETE FROM hf_body WHERE seq = ?1 RETURNING bundle`,
-	purgeEvents: `DELETE FROM hf_event WHERE message = ?1`,
-	purgeNotes:  `DELETE FROM hf_event WHERE seq IN (SELECT seq FROM hf_event WHERE message IS NULL AND seq <= (` + byAll + `) ORDER BY seq LIMIT ?1)`,
+	purgeEvents: `DELETE FROM hf_entry WHERE message = ?1`,
+	purgeNotes:  `DELETE FROM hf_entry WHERE seq IN (SELECT seq FROM hf_entry WHERE message IS NULL AND seq <= (` + byAll + `) ORDER BY seq LIMIT ?1)`,
 
 	addFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
 	moveFollower: `UPDATE hf_follower SET cursor = ?3 WHERE name = ?1 AND cursor = ?2`,
 	dropFollower: `DELETE FROM hf_follower WHERE name = ?1`,
 	lowestCursor: byAll,
-	lastEvent:    `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // the caller may have a TEMP table sqlite_sequence
+	lastEvent:    `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_entry'`, // the caller may have a TEMP table sqlite_sequence
 
 	claimedRows: `SELECT m.seq, l.destination, l.lane, l.strict FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE m.state = 1 AND m.state IN (1, 3, 4, 5)`,
-	reclaimEvents: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, error)
+	reclaimEvents: `INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, error)
 		SELECT seq, 6, 0, ?1, cycle, tries + 1, 0, ?2, 1, 0, 'the process died during the attempt' FROM hf_message WHERE state = 1` + ofAside,
 	reclaimClaims: `UPDATE hf_message SET state = 0, tries = tries + 1, failures = failures + ?2, first_try = coalesce(first_try, ?1) WHERE state = 1` + ofAside,
 
@@ -322,11 +322,11 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		ON CONFLICT (seq) DO NOTHING`,
 	salvageInbox: `INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response, answer)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
-	salvageEvent: `INSERT INTO hf_event (seq, message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor, subject, id, detail)
+	salvageEvent: `INSERT INTO hf_entry (seq, message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor, subject, id, detail)
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18 WHERE ?2 IS NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?2)
 		ON CONFLICT DO NOTHING`,
-	salvageSequence: `INSERT INTO sqlite_sequence (name, seq) SELECT 'hf_event', ?1
-		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,
+	salvageSequence: `INSERT INTO sqlite_sequence (name, seq) SELECT 'hf_entry', ?1
+		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_entry')`,
 	salvageFollower: `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
 
 	// A first message that is gone without a state was delivered: outbox_purge.go.
@@ -348,7 +348,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		SELECT m.state, m.settled, m.failures, m.tries, m.cycle, m.reason, CASE m.state WHEN 2 THEN m.settled END, ` + lastError + `,
 			coalesce(` + lastTry + `, CASE m.state WHEN 2 THEN m.settled END) FROM hf_message AS m WHERE m.seq = ?1)
 		WHERE seq = ?1 AND EXISTS (SELECT 1 FROM hf_message AS x WHERE x.seq = ?1 AND x.state = ?2
-			AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3))`,
+			AND NOT EXISTS (SELECT 1 FROM hf_entry AS e WHERE e.message = ?1 AND e.seq > ?3))`,
 	notificationNeeded: `SELECT 1 FROM hf_notification AS n WHERE n.seq IN (` + copiesOf + `) AND n.bundle = ?1
 		AND (n.state IS NULL OR n.settled >= ?2) LIMIT 1`,
 	// For notifications none of whose copies has a message any more.

@@ -72,8 +72,8 @@ const recordColumns = `m.seq, m.id, m.state, m.reason, m.failures, m.tries, m.cy
 
 // For hf_message AS m: its last error and its last attempt.
 const (
-	lastError = `(SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1)`
-	lastTry   = `(SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1)`
+	lastError = `(SELECT e.error FROM hf_entry AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1)`
+	lastTry   = `(SELECT e.at FROM hf_entry AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1)`
 )
 
 // walkColumns are the columns that notify.Query filters by. notificationColumns are all columns of
@@ -92,7 +92,7 @@ const targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t
 
 const recordTables = ` FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq`
 
-// eventColumns are the columns that readEvent reads, of hf_event AS e.
+// eventColumns are the columns that readEvent reads, of hf_entry AS e.
 const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took, e.reason, e.code, e.error, e.actor`
 
 // byAll is the last entry that every follower has read.
@@ -109,7 +109,7 @@ const keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind,
 
 var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant texts
 	getRecord:  `SELECT ` + payloadOf + `, ` + recordColumns + recordTables + ` WHERE m.id = ?1`,
-	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = ?1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
+	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_entry AS e WHERE e.message = ?1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
 
 	// A list first finds the rows that it shows.
 	listRecords: `SELECT ` + recordColumns + recordTables + ` WHERE m.seq IN (SELECT value FROM json_each(?1)) ORDER BY m.seq DESC`,
@@ -157,19 +157,19 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 
 	// Runs once, when the file is opened.
 	lastInstant: `SELECT max(coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
-		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
+		coalesce((SELECT at FROM hf_entry ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
-	notesRead:   `SELECT 1 FROM hf_event WHERE message IS NULL AND seq <= (` + byAll + `) LIMIT 1`,
+	notesRead:   `SELECT 1 FROM hf_entry WHERE message IS NULL AND seq <= (` + byAll + `) LIMIT 1`,
 	getFollower: `SELECT cursor FROM hf_follower WHERE name = ?1`,
-	unreadSince: `SELECT name, (SELECT e.at FROM hf_event AS e WHERE e.seq > cursor
+	unreadSince: `SELECT name, (SELECT e.at FROM hf_entry AS e WHERE e.seq > cursor
 		AND (e.message IS NULL OR EXISTS (SELECT 1 FROM hf_message AS m WHERE m.seq = e.message)) ORDER BY e.seq LIMIT 1) FROM hf_follower ORDER BY name`,
-	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_event AS e
+	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_entry AS e
 		LEFT JOIN hf_message AS m ON m.seq = e.message LEFT JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE e.seq > ?1 AND (e.message IS NULL OR m.seq IS NOT NULL) ORDER BY e.seq LIMIT ?2`,
 
 	// Every change moves one of these values, except a claim and a purge of delivered messages.
 	changeMark: `SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'),
-		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM main.sqlite_sequence WHERE name = 'hf_event'), (SELECT max(seq) FROM hf_inbox),
+		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM main.sqlite_sequence WHERE name = 'hf_entry'), (SELECT max(seq) FROM hf_inbox),
 		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
 		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
 		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower),

@@ -21,15 +21,15 @@ const (
 // The queries of a move, which read whole tables on purpose.
 const (
 	exportMeta   = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
-	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) AND e.kind < 8), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
-			max(coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_bundle), 0)), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
+	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_entry AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) AND e.kind < 8), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
+			max(coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_bundle), 0)), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_entry'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportMessages = `SELECT m.seq, m.id, r.source, l.destination, r.kind, r.endpoint, m.state, m.due, m.created, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.settled,
 			coalesce(m.reason, ''), coalesce(m.okey, ''), m.blocked, m.force, m.given_up = 1 AND m.state IN (0, 1), coalesce((SELECT p.seq FROM hf_bundle AS p WHERE p.seq = b.bundle), 0), ` + payloadOf + `, coalesce(b.headers, ''), coalesce(b.corr, ''), coalesce(b.retry, ''), coalesce(b.ttl, 0), b.start, b.hash
 		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane LEFT JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2`
 	exportEvents = `SELECT e.seq, e.message, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took,
 			coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')
-		FROM hf_event AS e WHERE e.seq > ?1 AND e.kind < 8 AND EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) ORDER BY e.seq LIMIT ?2`
+		FROM hf_entry AS e WHERE e.seq > ?1 AND e.kind < 8 AND EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) ORDER BY e.seq LIMIT ?2`
 	exportInbox = `SELECT x.seq, s.name, x.id, x.endpoint, x.hash, x.kept, x.received, x.processed, x.expires, x.response, x.answer,
 			coalesce(b.kind, ''), b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), b.hash
 		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1
@@ -244,7 +244,7 @@ func (r *contents) Read(ctx context.Context, w rows.Range) (list []rows.Row, err
 		list, err = x.settings(w, r.guard)
 	case rows.Of((*rows.Message)(nil)):
 		list, err = x.page(w, exportMessages, x.message)
-	case rows.Of((*rows.Event)(nil)):
+	case rows.Of((*rows.Entry)(nil)):
 		list, err = x.page(w, exportEvents, x.event)
 	case rows.Of((*rows.Incoming)(nil)):
 		list, err = x.page(w, exportInbox, x.incoming)

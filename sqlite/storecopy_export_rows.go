@@ -111,7 +111,7 @@ func contentOf(m *rows.Message, payload []byte) int64 {
 }
 
 func (x *exporting) event(found *sql.Rows) (rows.Row, error) {
-	e := &rows.Event{}
+	e := &rows.Entry{}
 	err := found.Scan(&e.Seq, &e.Message, &e.Kind, &e.State, &e.At, &e.Cycle, &e.Attempt, &e.Outcome, &e.Charged, &e.Maybe, &e.Took,
 		&e.Reason, &e.Code, &e.Error, &e.Actor)
 	e.At -= rows.Instant(x.base)

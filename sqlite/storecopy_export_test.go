@@ -87,7 +87,7 @@ func (db *DB) Audit(ctx context.Context) (faults []string, err error) {
 		"a key that nobody will free":  keyThatNobodyFrees,
 		"a message without a body":     `SELECT id FROM hf_message WHERE seq NOT IN (SELECT seq FROM hf_body)`,
 		"a body without a message":     `SELECT seq FROM hf_body WHERE seq NOT IN (SELECT seq FROM hf_message)`,
-		"an event without a message":   `SELECT seq FROM hf_event WHERE message > 0 AND message NOT IN (SELECT seq FROM hf_message)`,
+		"an event without a message":   `SELECT seq FROM hf_entry WHERE message > 0 AND message NOT IN (SELECT seq FROM hf_message)`,
 		"a message without its route":  `SELECT id FROM hf_message WHERE route NOT IN (SELECT route FROM hf_route)`,
 		"a route of another lane":      `SELECT m.id FROM hf_message AS m JOIN hf_route AS r USING (route) WHERE r.lane != m.lane`,
 		"a parked row without reason":  `SELECT id FROM hf_message WHERE state = 3 AND reason IS NULL`,

@@ -32,7 +32,7 @@ func (im *importing) row(r rows.Row) error {
 		return im.settings(r)
 	case *rows.Message:
 		return im.message(r)
-	case *rows.Event:
+	case *rows.Entry:
 		return im.event(r)
 	case *rows.Incoming:
 		return im.incoming(r)
@@ -128,7 +128,7 @@ func (im *importing) content(m *rows.Message) ([]byte, error) {
 	return im.payload, nil
 }
 
-func (im *importing) event(e *rows.Event) error {
+func (im *importing) event(e *rows.Entry) error {
 	n, err := im.tx.exec(salvageEvent, e.Seq, e.Message, e.Kind, e.State, im.at(e.At), e.Cycle, e.Attempt, e.Outcome, asBit(e.Charged), asBit(e.Maybe), e.Took,
 		nullText(e.Reason), nullText(e.Code), nullText(e.Error), nullText(e.Actor), nil, nil, nil)
 	if err == nil && n == 0 {

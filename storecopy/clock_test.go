@@ -23,7 +23,7 @@ func TestACopyDoubtsWhatItsSourceDoubts(t *testing.T) {
 	for _, s := range []string{
 		"UPDATE hf_meta SET value = value - %d WHERE key IN ('clock', 'wall', 'wall_high')",
 		"UPDATE hf_message SET created = created - %[1]d, due = due - %[1]d, expires = expires - %[1]d",
-		"UPDATE hf_event SET at = at - %d",
+		"UPDATE hf_entry SET at = at - %d",
 	} {
 		_, err := handle.ExecContext(t.Context(), fmt.Sprintf(s, ago.Microseconds()))
 		must(t, err)

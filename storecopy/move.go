@@ -109,7 +109,7 @@ func (t *Totals) count(of *rows.Table, n int64) {
 	switch of.Name {
 	case "hf_message":
 		t.Messages += n
-	case "hf_event":
+	case "hf_entry":
 		t.Events += n
 	case "hf_inbox":
 		t.Inbox += n

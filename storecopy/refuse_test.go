@@ -59,7 +59,7 @@ func TestATamperedRowIsFound(t *testing.T) {
 		"payload":  {"UPDATE hf_message SET payload = 'y' WHERE id = '\\x02' || 'delivered'::bytea", "message delivered"},
 		"state":    {"UPDATE hf_final SET state = 5 WHERE state = 3", "the state differs"},
 		"inbox":    {"DELETE FROM hf_inbox WHERE NOT kept AND response = 'ok'", "incoming message processed"},
-		"history":  {"UPDATE hf_event SET actor = 'eve' WHERE actor = 'mo'", "the actor differs"},
+		"history":  {"UPDATE hf_entry SET actor = 'eve' WHERE actor = 'mo'", "the actor differs"},
 		"counters": {"UPDATE hf_tally SET pending = pending + 1 WHERE pending > 0", "counts"},
 		"site":     {"UPDATE hf_site SET hash = NULL WHERE name = 'plant-7'", "site \"plant-7\" the credential differs"},
 		"token":    {"UPDATE hf_token SET role = 'admin'", "token \"ops\" the role differs"},

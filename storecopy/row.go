@@ -14,7 +14,7 @@ func words(t *rows.Table) (phase, holds string) {
 	switch t.Name {
 	case "hf_message":
 		return "messages", "messages"
-	case "hf_event":
+	case "hf_entry":
 		return "history", "a history"
 	case "hf_inbox":
 		return "inbox", "ids of an inbox"
@@ -32,7 +32,7 @@ func called(r rows.Row) string {
 	switch r := r.(type) {
 	case *rows.Message:
 		return fmt.Sprintf("message %s (seq %d)", r.ID, r.Seq)
-	case *rows.Event:
+	case *rows.Entry:
 		return fmt.Sprintf("history entry %d of the message with seq %d", r.Seq, r.Message)
 	case *rows.Incoming:
 		return fmt.Sprintf("incoming message %s from %q", r.ID, r.Source)

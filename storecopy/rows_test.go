@@ -132,7 +132,7 @@ func splitRows() map[string][]rows.Row {
 	return map[string][]rows.Row{
 		"hf_meta":    {&rows.Settings{One: 1, Notices: 3, Book: 7}},
 		"hf_message": {&due, &waits, &discarded},
-		"hf_event": {&rows.Event{
+		"hf_entry": {&rows.Entry{
 			Seq: 1, Message: 2, Kind: 1, State: 3, At: 4, Cycle: 5, Attempt: 6, Outcome: 7, Charged: true, Maybe: true, Took: 8, Reason: "r", Code: "c", Error: "e", Actor: "a",
 		}},
 		"hf_inbox": {&kept, &done},
@@ -162,7 +162,7 @@ func TestRowsOfSplitTablesAreKept(t *testing.T) {
 		}
 		want := splitRows()[table.Name]
 		for i, c := range table.Columns {
-			if table.Name == "hf_event" && slices.Contains([]string{"subject", "id", "detail"}, c.Name) {
+			if table.Name == "hf_entry" && slices.Contains([]string{"subject", "id", "detail"}, c.Name) {
 				continue // of entries that are about no message, which a copy leaves out
 			}
 			if !slices.ContainsFunc(want, func(r rows.Row) bool { return !reflect.ValueOf(table.Field(r, i)).Elem().IsZero() }) {

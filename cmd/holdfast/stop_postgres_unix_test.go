@@ -85,7 +85,7 @@ func TestAStopThatCutsAnAttemptOffRecordsIt(t *testing.T) {
 		t.Errorf("stop: %v\n%s", err, c.tail())
 	}
 	c.leftNothing(dsn)
-	if n := counted(t, dsn, `SELECT count(*) FROM hf_event WHERE attempt = 1`); n != 1 {
+	if n := counted(t, dsn, `SELECT count(*) FROM hf_entry WHERE attempt = 1`); n != 1 {
 		t.Errorf("%d attempts are recorded, want 1", n)
 	}
 }

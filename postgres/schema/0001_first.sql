@@ -140,7 +140,7 @@ CREATE INDEX hf_final_key ON hf_final (lane, okey, seq) WHERE state = 3 AND okey
 
 -- The journal. Rows and transactions are not numbered in the order of their commits. So a follower
 -- reads only entries that are older than every open transaction.
-CREATE TABLE hf_event (
+CREATE TABLE hf_entry (
   seq     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tx      xid8 NOT NULL DEFAULT pg_current_xact_id(),
   message bigint,                          -- NULL: it is not about a message of the outbox
@@ -162,9 +162,9 @@ CREATE TABLE hf_event (
   detail  text                             -- JSON
 );
 
-CREATE INDEX hf_event_message ON hf_event (message, seq) WHERE message IS NOT NULL;
-CREATE INDEX hf_event_order ON hf_event (tx, seq);
-CREATE INDEX hf_event_note ON hf_event (seq) WHERE message IS NULL;
+CREATE INDEX hf_entry_message ON hf_entry (message, seq) WHERE message IS NOT NULL;
+CREATE INDEX hf_entry_order ON hf_entry (tx, seq);
+CREATE INDEX hf_entry_note ON hf_entry (seq) WHERE message IS NULL;
 
 CREATE TABLE hf_follower (
   name text COLLATE "C" PRIMARY KEY,

@@ -87,7 +87,7 @@ CREATE TABLE hf_body (
 
 -- The journal. AUTOINCREMENT, because a number must never be used twice: a
 -- follower's cursor may have passed it.
-CREATE TABLE hf_event (
+CREATE TABLE hf_entry (
   seq     INTEGER PRIMARY KEY AUTOINCREMENT,
   message INTEGER,                        -- NULL: about no message of the outbox
   kind    INTEGER NOT NULL,
@@ -108,7 +108,7 @@ CREATE TABLE hf_event (
   detail  TEXT                            -- JSON
 ) STRICT;
 
-CREATE INDEX hf_event_message ON hf_event (message, seq);
+CREATE INDEX hf_entry_message ON hf_entry (message, seq);
 
 CREATE TABLE hf_follower (
   name   TEXT PRIMARY KEY,
