@@ -20,13 +20,13 @@ import (
 type Channels struct{ *Service }
 
 // book reads all lists and channels.
-func (s *Service) book(ctx context.Context) (notify.Book, *api.Problem) {
-	if s.Book == nil {
-		return notify.Book{}, noNotify()
+func (s *Service) book(ctx context.Context) (notify.Directory, *api.Problem) {
+	if s.Directory == nil {
+		return notify.Directory{}, noNotify()
 	}
-	book, err := s.Book.Book(ctx)
+	book, err := s.Directory.Directory(ctx)
 	if err != nil {
-		return notify.Book{}, s.refuse(ctx, "read lists and channels", err)
+		return notify.Directory{}, s.refuse(ctx, "read lists and channels", err)
 	}
 	return book, nil
 }
@@ -67,7 +67,7 @@ func (s Channels) show(c *notify.Channel) api.Channel {
 	return out
 }
 
-func noChannel(name string, book *notify.Book) *api.Problem {
+func noChannel(name string, book *notify.Directory) *api.Problem {
 	return api.NotFound.Problem(fmt.Sprintf("there is no channel %q; %s", api.Clip(name), knownAs(book.Channels)),
 		api.Fault{Field: "name", Value: api.Clip(name), Problem: "is not the name of a channel"})
 }
@@ -86,7 +86,7 @@ func namesOf[V any](all map[string]V) string {
 
 // Put makes or replaces a channel, if the conditions hold.
 func (s Channels) Put(ctx context.Context, name string, spec *api.ChannelSpec, only Conditions, wrong ...api.Fault) (out api.Channel, err error) {
-	if s.Book == nil {
+	if s.Directory == nil {
 		return out, noNotify()
 	}
 	c, faults := channelFrom(spec, name)
@@ -115,7 +115,7 @@ func (s Channels) replace(ctx context.Context, c notify.Channel, spec *api.Chann
 	}
 	if !is.same() {
 		c.Version = old.Version
-		if err := s.Book.PutChannel(ctx, c, Actor(ctx)); err != nil {
+		if err := s.Directory.PutChannel(ctx, c, Actor(ctx)); err != nil {
 			return out, s.notStored(ctx, "store the channel", err)
 		}
 		s.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
@@ -190,7 +190,7 @@ func (s Channels) end(ctx context.Context, name string, force bool, only Conditi
 		return api.WrongState.Problem(fmt.Sprintf("channel %s is needed: %s; disable it, or delete it by force", name, why),
 			api.Fault{Field: "name", Value: name, Problem: "is needed: " + why})
 	}
-	if err := s.Book.DeleteChannel(ctx, name, c.Version, Actor(ctx)); errors.Is(err, holdfast.ErrNotFound) {
+	if err := s.Directory.DeleteChannel(ctx, name, c.Version, Actor(ctx)); errors.Is(err, holdfast.ErrNotFound) {
 		return noChannel(name, &book)
 	} else if err != nil {
 		return s.notStored(ctx, "delete the channel", err)
@@ -200,7 +200,7 @@ func (s Channels) end(ctx context.Context, name string, force bool, only Conditi
 }
 
 // neededBy names the users of a channel.
-func (s Channels) neededBy(name string, book *notify.Book) string {
+func (s Channels) neededBy(name string, book *notify.Directory) string {
 	users := map[string]bool{}
 	for _, l := range book.Lists {
 		if slices.ContainsFunc(l.Recipients, func(r notify.Recipient) bool { return r.Channel == name }) {

@@ -22,7 +22,7 @@ func listVersion(l notify.List) string {
 	return versionOf(l)
 }
 
-func listOf(l notify.List, book *notify.Book) api.List {
+func listOf(l notify.List, book *notify.Directory) api.List {
 	out := api.List{
 		Name: l.Name, Description: l.Description, Partial: l.Partial, Version: listVersion(l), Changed: instant(l.Changed),
 		Warnings: listWarnings(&l, book), Recipients: make([]api.Recipient, len(l.Recipients)),
@@ -33,7 +33,7 @@ func listOf(l notify.List, book *notify.Book) api.List {
 	return out
 }
 
-func summaryOf(l notify.List, book *notify.Book) api.ListSummary {
+func summaryOf(l notify.List, book *notify.Directory) api.ListSummary {
 	out := api.ListSummary{
 		Name: l.Name, Description: l.Description, Partial: l.Partial, Recipients: len(l.Recipients), Channels: []string{},
 		Version: listVersion(l), Changed: instant(l.Changed), Warnings: listWarnings(&l, book),
@@ -51,7 +51,7 @@ func summaryOf(l notify.List, book *notify.Book) api.ListSummary {
 }
 
 // listWarnings says why a notification for the list would not reach all recipients.
-func listWarnings(l *notify.List, book *notify.Book) (list []string) {
+func listWarnings(l *notify.List, book *notify.Directory) (list []string) {
 	reached, lost := 0, map[string]int{}
 	for _, r := range l.Recipients {
 		if r.Disabled {
@@ -98,7 +98,7 @@ func tooMany(n int) []api.Fault {
 }
 
 // recipientFaults reports the faults of one recipient. field names the recipient by its place in a body or by its line.
-func (s *Service) recipientFaults(r notify.Recipient, book *notify.Book, field func(part string) string) []api.Fault {
+func (s *Service) recipientFaults(r notify.Recipient, book *notify.Directory, field func(part string) string) []api.Fault {
 	faults := checkLine(field("address"), r.Address, mostAddress)
 	faults = append(faults, checkLine(field("name"), r.Name, mostText)...)
 	c, ok := book.Channels[r.Channel]

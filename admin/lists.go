@@ -44,14 +44,14 @@ func (s Lists) Get(ctx context.Context, name string) (out api.List, err error) {
 	return listOf(l, &book), nil
 }
 
-func noList(name string, book *notify.Book) *api.Problem {
+func noList(name string, book *notify.Directory) *api.Problem {
 	return api.NotFound.Problem(fmt.Sprintf("there is no list %q; %s", api.Clip(name), knownAs(book.Lists)),
 		api.Fault{Field: "name", Value: api.Clip(name), Problem: "is not the name of a list"})
 }
 
 // Put makes or replaces a list, if the conditions hold.
 func (s Lists) Put(ctx context.Context, name string, spec *api.ListSpec, only Conditions, wrong ...api.Fault) (out api.List, err error) {
-	if s.Book == nil {
+	if s.Directory == nil {
 		return out, noNotify()
 	}
 	l, faults := listFrom(spec, name)
@@ -82,7 +82,7 @@ func (s Lists) replace(ctx context.Context, l notify.List, seen string, only Con
 }
 
 // manyFaults reports the faults of a list's recipients.
-func (s Lists) manyFaults(all []notify.Recipient, book *notify.Book) (faults []api.Fault) {
+func (s Lists) manyFaults(all []notify.Recipient, book *notify.Directory) (faults []api.Fault) {
 	seen := make(map[target]int, len(all))
 	for i, r := range all {
 		field := func(part string) string { return fmt.Sprintf("recipients[%d].%s", i, part) }
@@ -98,7 +98,7 @@ func (s Lists) manyFaults(all []notify.Recipient, book *notify.Book) (faults []a
 
 // storeList writes a list that has been checked.
 func (s Lists) storeList(ctx context.Context, l *notify.List) error {
-	if err := s.Book.PutList(ctx, *l, Actor(ctx)); err != nil {
+	if err := s.Directory.PutList(ctx, *l, Actor(ctx)); err != nil {
 		return s.notStored(ctx, "store the list", err)
 	}
 	l.Changed, l.Version = time.Time{}, 0 // the store sets them
@@ -124,7 +124,7 @@ func (s Lists) end(ctx context.Context, name string, only Conditions) error {
 	if p := only.check(state{what: "list", name: name, exists: true, version: listVersion(l)}); p != nil {
 		return p
 	}
-	if err := s.Book.DeleteList(ctx, name, l.Version, Actor(ctx)); errors.Is(err, holdfast.ErrNotFound) {
+	if err := s.Directory.DeleteList(ctx, name, l.Version, Actor(ctx)); errors.Is(err, holdfast.ErrNotFound) {
 		return noList(name, &book)
 	} else if err != nil {
 		return s.notStored(ctx, "delete the list", err)

@@ -44,11 +44,11 @@ type NotificationLog interface {
 	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error)
 }
 
-// BookStore keeps channels and lists, with the promises of notify.BookStore. What
+// DirectoryStore keeps channels and lists, with the promises of notify.DirectoryStore. What
 // changes one is given the Version
 // that the caller has seen, zero for what is new.
-type BookStore interface {
-	Book(ctx context.Context) (notify.Book, error)
+type DirectoryStore interface {
+	Directory(ctx context.Context) (notify.Directory, error)
 	PutChannel(ctx context.Context, c notify.Channel, actor string) error
 	DeleteChannel(ctx context.Context, name string, version int64, actor string) error
 	PutList(ctx context.Context, l notify.List, actor string) error

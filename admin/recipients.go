@@ -15,7 +15,7 @@ func (s Lists) PutRecipient(ctx context.Context, name string, spec *api.Recipien
 		return out, api.Faulty(wrong...)
 	}
 	r := notify.Recipient(*spec)
-	return s.changeList(ctx, name, func(l *notify.List, book *notify.Book, out *api.ListChange) *api.Problem {
+	return s.changeList(ctx, name, func(l *notify.List, book *notify.Directory, out *api.ListChange) *api.Problem {
 		if faults := s.recipientFaults(r, book, func(part string) string { return part }); len(faults) > 0 {
 			return api.Faulty(faults...)
 		}
@@ -27,7 +27,7 @@ func (s Lists) PutRecipient(ctx context.Context, name string, spec *api.Recipien
 // DeleteRecipient removes a recipient from a list.
 func (s Lists) DeleteRecipient(ctx context.Context, name, channel, address string) (api.ListChange, error) {
 	gone := target{channel, address}
-	return s.changeList(ctx, name, func(l *notify.List, book *notify.Book, out *api.ListChange) *api.Problem {
+	return s.changeList(ctx, name, func(l *notify.List, book *notify.Directory, out *api.ListChange) *api.Problem {
 		if channel == "" {
 			return api.Faulty(api.Fault{Field: "channel", Problem: "is missing; " + knownAs(book.Channels)})
 		}
@@ -47,7 +47,7 @@ func (s Lists) Import(ctx context.Context, name string, req *api.ImportRequest, 
 	if faults = append(wrong, faults...); len(faults) > 0 {
 		return out, api.Faulty(faults...)
 	}
-	return s.changeList(ctx, name, func(l *notify.List, book *notify.Book, out *api.ListChange) *api.Problem {
+	return s.changeList(ctx, name, func(l *notify.List, book *notify.Directory, out *api.ListChange) *api.Problem {
 		var faults []api.Fault
 		news := make([]notify.Recipient, len(entries))
 		for i, e := range entries {
@@ -90,11 +90,11 @@ func join(l *notify.List, out *api.ListChange, news ...notify.Recipient) {
 }
 
 // changeList changes the recipients of an existing list.
-func (s Lists) changeList(ctx context.Context, name string, change func(*notify.List, *notify.Book, *api.ListChange) *api.Problem) (out api.ListChange, err error) {
+func (s Lists) changeList(ctx context.Context, name string, change func(*notify.List, *notify.Directory, *api.ListChange) *api.Problem) (out api.ListChange, err error) {
 	return anew(s.Service, func() (api.ListChange, error) { return s.changeListOnce(ctx, name, change) })
 }
 
-func (s Lists) changeListOnce(ctx context.Context, name string, change func(*notify.List, *notify.Book, *api.ListChange) *api.Problem) (out api.ListChange, err error) {
+func (s Lists) changeListOnce(ctx context.Context, name string, change func(*notify.List, *notify.Directory, *api.ListChange) *api.Problem) (out api.ListChange, err error) {
 	book, p := s.book(ctx)
 	if p != nil {
 		return out, p

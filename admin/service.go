@@ -28,9 +28,9 @@ type Service struct {
 
 	// Notify keeps notifications, Book lists and channels, and Channels delivers:
 	// all of them, or none where that is another node's part.
-	Notify   NotificationLog
-	Book     BookStore
-	Channels ChannelOffice
+	Notify    NotificationLog
+	Directory DirectoryStore
+	Channels  ChannelOffice
 	// StuckAfter is how long a notification waits before it is shown as stuck; zero: 10 min. KPIWindow is how
 	// far back delivered ones are counted; zero: 1 min.
 	StuckAfter, KPIWindow time.Duration
@@ -90,7 +90,7 @@ func (s *Service) Check() error {
 	need(s.Enqueuer != nil, "Enqueuer is nil")
 	need(s.Inbox != nil, "Inbox is nil")
 	need(s.Destinations != nil, "Destinations is nil")
-	need((s.Notify == nil) == (s.Channels == nil) && (s.Book == nil) == (s.Channels == nil), "Notify, Book and Channels go together, and one of them is nil")
+	need((s.Notify == nil) == (s.Channels == nil) && (s.Directory == nil) == (s.Channels == nil), "Notify, Directory and Channels go together, and one of them is nil")
 	need(s.StuckAfter >= 0 && s.KPIWindow >= 0, "StuckAfter or KPIWindow is negative")
 	need(s.Name != "", "Name is empty")
 	need(s.MaxPayload >= 0, "MaxPayload is negative")

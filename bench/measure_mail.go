@@ -68,7 +68,7 @@ func mailOurs(ctx context.Context, dir string, z sizes) (v values, err error) {
 // mailing is a central with channels that deliver.
 type mailing struct {
 	db       *sqlite.DB
-	books    *notify.Books
+	books    *notify.DirectoryCache
 	ingester *notify.Ingester
 	stop     context.CancelFunc // nil: not running
 	ended    chan error
@@ -81,18 +81,18 @@ func openPost(ctx context.Context, dir string, channels ...notify.Channel) (*mai
 	}
 	for _, c := range channels {
 		l := notify.List{Name: c.Name, Recipients: []notify.Recipient{{Channel: c.Name, Address: "a@" + c.Name + ".test"}}}
-		if err := errors.Join(nodestore.New(db, nil).Book.PutChannel(ctx, c, ""), nodestore.New(db, nil).Book.PutList(ctx, l, "")); err != nil {
+		if err := errors.Join(nodestore.New(db, nil).Directory.PutChannel(ctx, c, ""), nodestore.New(db, nil).Directory.PutList(ctx, l, "")); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	books := notify.NewBooks(nodestore.New(db, nil).Book)
-	return &mailing{db: db, books: books, ingester: &notify.Ingester{Store: db, Books: books}}, nil
+	books := notify.NewDirectoryCache(nodestore.New(db, nil).Directory)
+	return &mailing{db: db, books: books, ingester: &notify.Ingester{Store: db, Directory: books}}, nil
 }
 
 func (p *mailing) run(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(ctx)
 	p.ended = make(chan error, 1)
-	c := &notify.Channels{Store: p.db, Books: p.books, Dispatcher: &hf.Dispatcher{Store: p.db, Lanes: p.db, Grace: 50 * time.Millisecond}, Kinds: mailKinds()}
+	c := &notify.Channels{Store: p.db, Directory: p.books, Dispatcher: &hf.Dispatcher{Store: p.db, Lanes: p.db, Grace: 50 * time.Millisecond}, Kinds: mailKinds()}
 	go func() {
 		p.ended <- run.All(ctx, run.Part{Name: "channels", Run: c.Run}, run.Part{Name: "dispatcher", Run: c.Dispatcher.Run})
 	}()

@@ -41,10 +41,10 @@ func openOffice(ctx context.Context, dir string, stored func(id hf.ID)) (o *offi
 			err = errors.Join(err, o.db.Close())
 		}
 	}()
-	if err := putBook(ctx, o.db, notify.Channel{Name: "mail", Kind: "email"}); err != nil {
+	if err := putDirectory(ctx, o.db, notify.Channel{Name: "mail", Kind: "email"}); err != nil {
 		return nil, err
 	}
-	o.ingester = &notify.Ingester{Store: o.db, Books: notify.NewBooks(nodestore.New(o.db, nil).Book)}
+	o.ingester = &notify.Ingester{Store: o.db, Directory: notify.NewDirectoryCache(nodestore.New(o.db, nil).Directory)}
 	o.central, err = link.NewCentral(link.CentralConfig{Store: nodestore.New(o.db, nil).Sites, Receiver: telling{o.ingester, stored}, Destination: "central"})
 	if err != nil {
 		return nil, err
@@ -56,16 +56,16 @@ func openOffice(ctx context.Context, dir string, stored func(id hf.ID)) (o *offi
 	return o, err
 }
 
-// putBook makes the list of all notices, with one recipient on each channel.
-func putBook(ctx context.Context, db *sqlite.DB, channels ...notify.Channel) error {
+// putDirectory makes the list of all notices, with one recipient on each channel.
+func putDirectory(ctx context.Context, db *sqlite.DB, channels ...notify.Channel) error {
 	l := notify.List{Name: noticeList}
 	for _, c := range channels {
-		if err := nodestore.New(db, nil).Book.PutChannel(ctx, c, ""); err != nil {
+		if err := nodestore.New(db, nil).Directory.PutChannel(ctx, c, ""); err != nil {
 			return err
 		}
 		l.Recipients = append(l.Recipients, notify.Recipient{Channel: c.Name, Address: "a@" + c.Name + ".test"})
 	}
-	return nodestore.New(db, nil).Book.PutList(ctx, l, "")
+	return nodestore.New(db, nil).Directory.PutList(ctx, l, "")
 }
 
 // serveTLS serves h on the loopback.

@@ -71,7 +71,7 @@ func fill(t *testing.T, c *config.Config, destinations []string) {
 		{Name: "mail", Kind: "email", Settings: []byte(settings)},
 		{Name: "off", Kind: "email", Settings: []byte(settings), Disabled: true},
 	} {
-		if err := nodestore.New(db, nil).Book.PutChannel(t.Context(), channel, ""); err != nil {
+		if err := nodestore.New(db, nil).Directory.PutChannel(t.Context(), channel, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 
 // office is the part of a node that brings notifications to people.
 type office struct {
-	books    *notify.Books
+	books    *notify.DirectoryCache
 	ingester *notify.Ingester
 	channels *notify.Channels
-	desk     *notify.Desk
+	desk     *notify.Intake
 	sweeper  *notify.Sweeper
 
 	mu   sync.Mutex
@@ -24,14 +24,14 @@ type office struct {
 
 // newOffice makes the office, and adds what the seed holds.
 func (n *Node) newOffice(ctx context.Context) (*office, error) {
-	books := notify.NewBooks(n.kept.Book)
-	ingester := &notify.Ingester{Store: n.store, Books: books, Logger: n.log}
+	books := notify.NewDirectoryCache(n.kept.Directory)
+	ingester := &notify.Ingester{Store: n.store, Directory: books, Logger: n.log}
 	o := &office{
 		books:    books,
 		ingester: ingester,
-		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
+		desk:     &notify.Intake{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
-			Store: n.store, Books: books, Dispatcher: n.site.Dispatcher(), Kinds: n.secrets.kinds(n.secrets.mayUse, n.log),
+			Store: n.store, Directory: books, Dispatcher: n.site.Dispatcher(), Kinds: n.secrets.kinds(n.secrets.mayUse, n.log),
 			Poll: n.cfg.Notifications.Poll, Answers: &n.answers, Logger: n.log,
 		},
 		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Every: n.cfg.Notifications.Sweep, Logger: n.log},
@@ -47,7 +47,7 @@ func (n *Node) newOffice(ctx context.Context) (*office, error) {
 // lookAtChannels logs the channels that will be held at their next delivery, for example because a binding
 // has become narrower since they were stored.
 func (n *Node) lookAtChannels(ctx context.Context) error {
-	book, err := n.kept.Book.Book(ctx)
+	book, err := n.kept.Directory.Directory(ctx)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (n *Node) sow(ctx context.Context, o *office, file string) error {
 		return err
 	}
 	channels, lists := seedBook(seed)
-	book, err := n.kept.Book.Book(ctx)
+	book, err := n.kept.Directory.Directory(ctx)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (n *Node) sow(ctx context.Context, o *office, file string) error {
 		if _, there := book.Channels[c.Name]; there {
 			continue
 		}
-		if err := n.kept.Book.PutChannel(ctx, c, "seed"); errors.Is(err, holdfast.ErrState) {
+		if err := n.kept.Directory.PutChannel(ctx, c, "seed"); errors.Is(err, holdfast.ErrState) {
 			continue // another node sows, too
 		} else if err != nil {
 			return fmt.Errorf("seed channel %s: %w", c.Name, err)
@@ -47,7 +47,7 @@ func (n *Node) sow(ctx context.Context, o *office, file string) error {
 		if _, there := book.Lists[l.Name]; there {
 			continue
 		}
-		if err := n.kept.Book.PutList(ctx, l, "seed"); errors.Is(err, holdfast.ErrState) {
+		if err := n.kept.Directory.PutList(ctx, l, "seed"); errors.Is(err, holdfast.ErrState) {
 			continue
 		} else if err != nil {
 			return fmt.Errorf("seed list %s: %w", l.Name, err)
@@ -149,7 +149,7 @@ func (o *office) look(ctx context.Context) []string {
 	if len(o.grown()) == 0 {
 		return nil
 	}
-	book, err := o.books.Book(ctx)
+	book, err := o.books.Get(ctx)
 	if err != nil {
 		return nil // another check reports the error
 	}
@@ -157,7 +157,7 @@ func (o *office) look(ctx context.Context) []string {
 }
 
 // unfit names the recipients of lists made by the seed who cannot be reached now.
-func (o *office) unfit(book *notify.Book) (texts []string) {
+func (o *office) unfit(book *notify.Directory) (texts []string) {
 	for _, name := range o.grown() {
 		for i, r := range book.Lists[name].Recipients {
 			if r.Disabled {

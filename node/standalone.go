@@ -40,7 +40,7 @@ func (n *Node) withOffice(o *office) role {
 	return role{
 		parts: []run.Part{{Name: "notifications", Run: o.channels.Run}, {Name: "notification sweeper", Run: o.sweeper.Run}},
 		operate: func(s *admin.Service) {
-			s.Notifier, s.Notify, s.Book, s.Channels = o.desk, n.store, o.books.Store(), o.channels
+			s.Notifier, s.Notify, s.Directory, s.Channels = o.desk, n.store, o.books.Store(), o.channels
 		},
 		look: o.look,
 		sow:  func(ctx context.Context, file string) error { return n.sow(ctx, o, file) },

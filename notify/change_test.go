@@ -182,7 +182,7 @@ func TestTheAdapterOfAChannelThatIsGoneIsClosed(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, o *office){
 		"deleted": func(t *testing.T, o *office) {
 			t.Helper()
-			if err := nodestore.New(o.db, nil).Book.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
+			if err := nodestore.New(o.db, nil).Directory.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -205,7 +205,7 @@ func TestTheAdapterOfAChannelThatIsGoneIsClosed(t *testing.T) {
 				stop := o.run(t)
 				defer stop()
 				o.sent(t, "ops", "n")
-				time.Sleep(1500 * time.Millisecond) // between two looks at the book
+				time.Sleep(1500 * time.Millisecond) // between two looks at the directory
 				end(t, o)
 				time.Sleep(2 * time.Second)
 				if made, closed := o.mail.counts(); made != 1 || closed != 0 {
@@ -402,7 +402,7 @@ func TestAChannelThatEndsSendsNoMore(t *testing.T) {
 		},
 		"deleted": func(t *testing.T, o *office) {
 			t.Helper()
-			if err := nodestore.New(o.db, nil).Book.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
+			if err := nodestore.New(o.db, nil).Directory.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -11,12 +11,12 @@ import (
 )
 
 // Channels gives a dispatcher a route for each channel, with its own slots, so a channel that is
-// down does not hold up the others. It follows the book: a channel that is added, changed or
+// down does not hold up the others. It follows the directory: a channel that is added, changed or
 // removed takes effect within about a second, without a restart. Deliveries in hand may then go on
 // for the dispatcher's Grace before they are cut off.
 type Channels struct {
 	Store      Store
-	Books      *Books
+	Directory  *DirectoryCache
 	Dispatcher *holdfast.Dispatcher // the dispatcher of the store; its maker runs it
 	Kinds      map[string]Kind      // by Channel.Kind
 	Poll       time.Duration        // longest time between two checks of a channel for due messages (NO-15); zero: the dispatcher's
@@ -48,12 +48,12 @@ func (c *Channels) init() {
 			c.Logger = slog.New(slog.DiscardHandler)
 		}
 		c.adapters = adapters{kinds: c.Kinds, answers: c.Answers}
-		c.courier = &courier{store: c.Store, books: c.Books, adapters: &c.adapters, log: c.Logger}
+		c.courier = &courier{store: c.Store, books: c.Directory, adapters: &c.adapters, log: c.Logger}
 		c.served = map[string]Channel{}
 	})
 }
 
-// Run follows the book until ctx ends, and then closes the adapters. Stop the dispatcher first: it
+// Run follows the directory until ctx ends, and then closes the adapters. Stop the dispatcher first: it
 // keeps its routes. Run returns an error when the store has stopped.
 func (c *Channels) Run(ctx context.Context) error {
 	c.init()
@@ -75,9 +75,9 @@ func (c *Channels) Run(ctx context.Context) error {
 	}
 }
 
-// follow updates the routes to those of the book. It closes an adapter once nothing uses it.
+// follow updates the routes to those of the directory. It closes an adapter once nothing uses it.
 func (c *Channels) follow(ctx context.Context) error {
-	book, err := c.Books.Book(ctx)
+	book, err := c.Directory.Get(ctx)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func TestChannelsAreChangedWithoutARestart(t *testing.T) {
 		if r := o.one(t, "third"); r.Status != notify.Delivered {
 			t.Errorf("after the channel was enabled it is %s", r.Status)
 		}
-		if err := nodestore.New(o.db, nil).Book.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
+		if err := nodestore.New(o.db, nil).Directory.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -129,7 +129,7 @@ func TestSettingsThatAreNotSaidAreNotWarnedOf(t *testing.T) {
 	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
-		if err := nodestore.New(o.db, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "mail"}, ""); err != nil {
+		if err := nodestore.New(o.db, nil).Directory.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "mail"}, ""); err != nil {
 			t.Fatal(err)
 		}
 		o.list(t, "ops", mailTo("a@x")...)

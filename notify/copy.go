@@ -27,7 +27,7 @@ const (
 
 // bundle makes the bundle of a notification, with one message for each channel of its list, sorted
 // by channel, each in its channel's lane.
-func bundle(m *holdfast.Message, n *Notification, book *Book) holdfast.Bundle {
+func bundle(m *holdfast.Message, n *Notification, book *Directory) holdfast.Bundle {
 	channels := channelsOf(n.List, book)
 	if len(channels) == 0 {
 		channels = []string{""} // the message parks with the reason, or finds its list at the first attempt
@@ -99,7 +99,7 @@ func MessageID(site string, id holdfast.ID, channel string) holdfast.ID {
 }
 
 // channelsOf returns the channels of a list's recipients.
-func channelsOf(list string, book *Book) []string {
+func channelsOf(list string, book *Directory) []string {
 	var names []string
 	for _, r := range book.Lists[list].Recipients {
 		if _, ok := book.Channels[r.Channel]; ok && !r.Disabled {

@@ -17,7 +17,7 @@ import (
 // it returns. So after a crash nobody who has accepted is asked again.
 type courier struct {
 	store    Store
-	books    *Books
+	books    *DirectoryCache
 	adapters *adapters
 	log      *slog.Logger
 	late     unwritten
@@ -78,7 +78,7 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 }
 
 // deliver sends until the list has no new recipients left.
-func (r *round) deliver(ctx context.Context, book Book) (holdfast.Receipt, error) {
+func (r *round) deliver(ctx context.Context, book Directory) (holdfast.Receipt, error) {
 	for {
 		if err := r.ask(ctx, &book); err != nil {
 			return holdfast.Receipt{}, err
@@ -98,7 +98,7 @@ func (r *round) deliver(ctx context.Context, book Book) (holdfast.Receipt, error
 }
 
 // ask sends to all recipients that are still open.
-func (r *round) ask(ctx context.Context, book *Book) error {
+func (r *round) ask(ctx context.Context, book *Directory) error {
 	channels := r.channels()
 	if len(channels) == 0 {
 		return r.nobody()
@@ -120,26 +120,26 @@ func (r *round) remember(list []Target) {
 
 // open reads the list. A person who retries may have changed it a moment ago, so open reads its
 // latest version then.
-func (r *round) open(ctx context.Context) (Book, error) {
-	read := r.c.books.Book
+func (r *round) open(ctx context.Context) (Directory, error) {
+	read := r.c.books.Get
 	if a := r.m.Attempt; a.Cycle > 1 && a.Number <= 1 {
 		read = r.c.books.Latest
 	}
 	book, err := read(ctx)
 	if err != nil {
-		return Book{}, notAsked("lists", err)
+		return Directory{}, notAsked("lists", err)
 	}
 	var found bool
 	if r.list, found = book.Lists[r.n.List]; found {
 		return book, nil
 	}
 	if book, err = r.c.books.Latest(ctx); err != nil {
-		return Book{}, notAsked("lists", err)
+		return Directory{}, notAsked("lists", err)
 	}
 	if r.list, found = book.Lists[r.n.List]; found {
 		return book, nil
 	}
-	return Book{}, &holdfast.Failure{
+	return Directory{}, &holdfast.Failure{
 		Outcome: holdfast.Permanent, Code: "no_list",
 		Err: fmt.Errorf("there is no list %q: make it, then retry the notification", r.n.List),
 	}
@@ -176,7 +176,7 @@ func (r *round) nobody() error {
 }
 
 // send sends to the open recipients of one channel.
-func (r *round) send(ctx context.Context, book *Book, channel string) {
+func (r *round) send(ctx context.Context, book *Directory, channel string) {
 	s := &sending{round: r, ctx: ctx, channel: channel}
 	for _, p := range r.list.Recipients {
 		if p.Channel == channel && !p.Disabled && r.asks(p) {

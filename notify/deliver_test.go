@@ -72,7 +72,7 @@ func TestPartialDelivery(t *testing.T) {
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
 		for name, addresses := range map[string][]string{"some": {"a@x", "gone@x"}, "none": {"gone@x"}} {
-			if err := nodestore.New(o.db, nil).Book.PutList(t.Context(), notify.List{Name: name, Partial: true, Recipients: mailTo(addresses...)}, ""); err != nil {
+			if err := nodestore.New(o.db, nil).Directory.PutList(t.Context(), notify.List{Name: name, Partial: true, Recipients: mailTo(addresses...)}, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -300,7 +300,7 @@ func TestARetryOfAPersonReadsTheListAnew(t *testing.T) {
 			}
 			time.Sleep(500 * time.Millisecond)
 		}
-		requeue("a") // the book was just read
+		requeue("a") // the directory was just read
 		o.list(t, "ops", mailTo("new@x")...)
 		requeue("b")
 		if r := o.one(t, "a"); r.Status != notify.Parked || r.Cycle != 2 {

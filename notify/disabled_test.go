@@ -22,10 +22,10 @@ func TestANotificationThatMeetsADisabledChannelIsNotCharged(t *testing.T) {
 		o.list(t, "ops", mailTo("a@x")...)
 		stop := o.run(t)
 		defer stop()
-		for i := range 20 { // at each moment between two looks at the book
+		for i := range 20 { // at each moment between two looks at the directory
 			id := holdfast.ID(fmt.Sprintf("n-%d", i))
 			o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Disabled: true})
-			if _, err := o.channels.Books.Latest(t.Context()); err != nil { // as the API does, which has just disabled it
+			if _, err := o.channels.Directory.Latest(t.Context()); err != nil { // as the API does, which has just disabled it
 				t.Fatal(err)
 			}
 			time.Sleep(time.Duration(i) * 70 * time.Millisecond)

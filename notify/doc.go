@@ -8,7 +8,7 @@
 // It does not promise that a mail arrives only once: if its answer was lost it may come twice, with
 // the same Message-ID.
 //
-// Store and BookStore are the parts of a database that it needs: packages sqlite and postgres
-// implement Store, package nodestore implements BookStore. Adapter is the last hop; the packages
+// Store and DirectoryStore are the parts of a database that it needs: packages sqlite and postgres
+// implement Store, package nodestore implements DirectoryStore. Adapter is the last hop; the packages
 // below adapter implement it.
 package notify

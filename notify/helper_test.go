@@ -55,10 +55,10 @@ func (o *office) reopen(tb testing.TB) {
 
 // attach makes the parts, as a node does at its start.
 func (o *office) attach(messages holdfast.Store) {
-	books := notify.NewBooks(nodestore.New(o.db, nil).Book)
-	o.ingester = &notify.Ingester{Store: o.db, Books: books, Logger: slog.New(o.log)}
+	books := notify.NewDirectoryCache(nodestore.New(o.db, nil).Directory)
+	o.ingester = &notify.Ingester{Store: o.db, Directory: books, Logger: slog.New(o.log)}
 	o.channels = &notify.Channels{
-		Store: o.db, Books: books, Logger: slog.New(o.log), Dispatcher: &holdfast.Dispatcher{Store: messages, Lanes: o.db, Logger: slog.New(o.log)},
+		Store: o.db, Directory: books, Logger: slog.New(o.log), Dispatcher: &holdfast.Dispatcher{Store: messages, Lanes: o.db, Logger: slog.New(o.log)},
 		Kinds: map[string]notify.Kind{"mail": {New: o.mail.open, CheckAddress: mailLike}, "chat": {New: o.chat.open}},
 	}
 }
@@ -105,14 +105,14 @@ func (o *office) channel(tb testing.TB, c notify.Channel) {
 		c.Settings = json.RawMessage(`{}`)
 	}
 	c.Version = o.book(tb).Channels[c.Name].Version
-	if err := nodestore.New(o.db, nil).Book.PutChannel(tb.Context(), c, ""); err != nil {
+	if err := nodestore.New(o.db, nil).Directory.PutChannel(tb.Context(), c, ""); err != nil {
 		tb.Fatal(err)
 	}
 }
 
-func (o *office) book(tb testing.TB) notify.Book {
+func (o *office) book(tb testing.TB) notify.Directory {
 	tb.Helper()
-	b, err := nodestore.New(o.db, nil).Book.Book(tb.Context())
+	b, err := nodestore.New(o.db, nil).Directory.Directory(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (o *office) book(tb testing.TB) notify.Book {
 
 func (o *office) list(tb testing.TB, name string, recipients ...notify.Recipient) {
 	tb.Helper()
-	if err := nodestore.New(o.db, nil).Book.PutList(tb.Context(), notify.List{Name: name, Recipients: recipients, Version: o.book(tb).Lists[name].Version}, ""); err != nil {
+	if err := nodestore.New(o.db, nil).Directory.PutList(tb.Context(), notify.List{Name: name, Recipients: recipients, Version: o.book(tb).Lists[name].Version}, ""); err != nil {
 		tb.Fatal(err)
 	}
 }

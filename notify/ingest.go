@@ -11,8 +11,8 @@ import (
 // Ingester takes notifications from a site over the link, or from a program of this node. It is
 // safe for concurrent use.
 type Ingester struct {
-	Store Store
-	Books *Books
+	Store     Store
+	Directory *DirectoryCache
 	// Logger is told of each notification that is new, once it is on disk (OI-18). Nil: nobody.
 	Logger *slog.Logger
 }
@@ -72,12 +72,12 @@ func (g *Ingester) read(ctx context.Context, m *holdfast.Message) (holdfast.Bund
 	if err != nil {
 		return holdfast.Bundle{}, undecodable(err)
 	}
-	book, err := g.Books.Book(ctx)
+	book, err := g.Directory.Get(ctx)
 	if err != nil {
 		return holdfast.Bundle{}, holdfast.ReceiveFailure(err)
 	}
-	if _, ok := book.Lists[n.List]; !ok { // the book may be a second old
-		if book, err = g.Books.read(ctx, missingFor); err != nil {
+	if _, ok := book.Lists[n.List]; !ok { // the directory may be a second old
+		if book, err = g.Directory.read(ctx, missingFor); err != nil {
 			return holdfast.Bundle{}, holdfast.ReceiveFailure(err)
 		}
 	}

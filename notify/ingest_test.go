@@ -117,7 +117,7 @@ func TestNoAckForWhatIsNotStored(t *testing.T) {
 		{ID: "b", Source: "plant-7", Endpoint: notify.Endpoint, Payload: payload},
 	}
 	for _, err := range []error{errors.New("input/output error"), holdfast.ErrDiskFull, holdfast.ErrUnavailable, context.DeadlineExceeded} {
-		in := &notify.Ingester{Store: &broken{o.db, err}, Books: notify.NewBooks(nodestore.New(o.db, nil).Book)}
+		in := &notify.Ingester{Store: &broken{o.db, err}, Directory: notify.NewDirectoryCache(nodestore.New(o.db, nil).Directory)}
 		for i, r := range in.ReceiveBatch(t.Context(), ms) {
 			if f := holdfast.AsFailure(r.Err); r.Err == nil || f.Outcome == holdfast.Permanent || !errors.Is(r.Err, err) {
 				t.Errorf("%v: message %d got %+v, %v; want a failure for now", err, i, r.Receipt, r.Err)

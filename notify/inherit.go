@@ -69,25 +69,25 @@ const lookTime = 2 * time.Second
 
 // lookAgain reads the list once more when all recipients have been asked, so that a recipient who
 // was added in the meantime is not left out (F1-72). Other copies may have left recipients to this
-// one because of the present list. A single copy uses the book that it read at its start. lookAgain
+// one because of the present list. A single copy uses the directory that it read at its start. lookAgain
 // also runs after the attempt's time is over: everyone it asked has answered.
-func (r *round) lookAgain(ctx context.Context) (Book, error) {
+func (r *round) lookAgain(ctx context.Context) (Directory, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer cancel()
-	read := r.c.books.Book
+	read := r.c.books.Get
 	if r.copies() != nil {
 		read = r.c.books.Latest
 	}
 	book, err := read(ctx)
 	if err != nil {
-		return Book{}, notAsked("lists", err)
+		return Directory{}, notAsked("lists", err)
 	}
 	if list, found := book.Lists[r.n.List]; found {
 		r.list = list
 	}
 	r.remember(r.targets)
 	if err := r.inherit(ctx); err != nil {
-		return Book{}, notAsked("copies", err)
+		return Directory{}, notAsked("copies", err)
 	}
 	return book, r.awaits()
 }

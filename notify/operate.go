@@ -54,7 +54,7 @@ func (c *Channels) Status() map[string]holdfast.LaneStatus {
 // store, the others continue at their next probes.
 func (c *Channels) Resume(ctx context.Context, name string) error {
 	c.init()
-	book, err := c.Books.Latest(ctx)
+	book, err := c.Directory.Latest(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c *Channels) again(ctx context.Context, channel *Channel) (marks []<-chan 
 // Test sends a test notification over a channel, once, and stores nothing.
 func (c *Channels) Test(ctx context.Context, name, address string) (Report, error) {
 	c.init()
-	book, err := c.Books.Latest(ctx)
+	book, err := c.Directory.Latest(ctx)
 	if err != nil {
 		return Report{}, err
 	}

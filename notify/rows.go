@@ -37,13 +37,13 @@ func ListRows(l *List) []rows.Row {
 	return list
 }
 
-// BookTables returns the tables whose rows Book.Add takes, in this order.
-func BookTables() []*rows.Table {
+// DirectoryTables returns the tables whose rows Book.Add takes, in this order.
+func DirectoryTables() []*rows.Table {
 	return []*rows.Table{rows.Of((*rows.Channel)(nil)), rows.Of((*rows.List)(nil)), rows.Of((*rows.Recipient)(nil))}
 }
 
-// Add adds a row to the book. Its instants are the store's; wall converts one to a time.
-func (b *Book) Add(r rows.Row, wall func(at int64) time.Time) error {
+// Add adds a row to the directory. Its instants are the store's; wall converts one to a time.
+func (b *Directory) Add(r rows.Row, wall func(at int64) time.Time) error {
 	switch r := r.(type) {
 	case *rows.Channel:
 		c := Channel{

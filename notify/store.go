@@ -44,12 +44,12 @@ type Store interface {
 	PurgeNotifications(ctx context.Context, keep time.Duration) (purged int, more bool, err error)
 }
 
-// BookStore keeps channels and lists; nodestore.Book implements it. Every method is atomic and may
+// DirectoryStore keeps channels and lists; nodestore.Directory implements it. Every method is atomic and may
 // be called concurrently.
-type BookStore interface {
-	// Book returns all channels and lists; BookVersion returns only its version.
-	Book(ctx context.Context) (Book, error)
-	BookVersion(ctx context.Context) (int64, error)
+type DirectoryStore interface {
+	// Directory returns all channels and lists; DirectoryVersion returns only its version.
+	Directory(ctx context.Context) (Directory, error)
+	DirectoryVersion(ctx context.Context) (int64, error)
 	// PutChannel and PutList make a channel or list if its Version is zero. Otherwise they replace
 	// the one with that Version, so that nobody overwrites a change of another node. DeleteChannel
 	// and DeleteList remove the one with that version, or return ErrNotFound. ErrState means that

@@ -143,7 +143,7 @@ func TestTwoFollowersOfOneName(t *testing.T) {
 		both.Go(func() {
 			next := 0
 			f := holdfast.Follower{Name: "f", Resume: func(ctx context.Context) error {
-				book, err := nodestore.New(db, nil).Book.Book(ctx)
+				book, err := nodestore.New(db, nil).Directory.Directory(ctx)
 				next = len(book.Lists)
 				return err
 			}}

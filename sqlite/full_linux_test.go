@@ -566,7 +566,7 @@ func someAccess(t *testing.T, db *sqlite.DB) (revoke func()) {
 		t.Helper()
 		for what, err := range map[string]error{
 			"add site": n.Sites.AddSite(ctx, "plant-8", [32]byte{4}, ""), "rotate site": n.Sites.RotateSite(ctx, "plant-7", [32]byte{5}, false, ""),
-			"put list": n.Book.PutList(ctx, notify.List{Name: "ops"}, ""),
+			"put list": n.Directory.PutList(ctx, notify.List{Name: "ops"}, ""),
 		} {
 			if !errors.Is(err, holdfast.ErrDiskFull) {
 				t.Errorf("%s on a full disk: %v", what, err)

@@ -26,7 +26,7 @@ type numbering struct {
 
 func (p *numbering) run(ctx context.Context) error {
 	f := holdfast.Follower{Name: "f", Resume: func(ctx context.Context) error {
-		book, err := nodestore.New(p.db, nil).Book.Book(ctx)
+		book, err := nodestore.New(p.db, nil).Directory.Directory(ctx)
 		p.next = len(book.Lists)
 		return err
 	}}

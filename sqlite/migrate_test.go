@@ -75,7 +75,7 @@ func TestAFileOfTheFirstReleaseIsBroughtUpToDate(t *testing.T) {
 		}
 	}
 	ingest(t, db, notification("n", "plant-1"))
-	if err := nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
+	if err := nodestore.New(db, nil).Directory.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
 		t.Error(err)
 	}
 	audit(t, db)

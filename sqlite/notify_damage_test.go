@@ -23,12 +23,12 @@ const (
 	specimenNotifications = 60
 )
 
-func specimenBook() notify.Book {
+func specimenBook() notify.Directory {
 	ops := notify.List{Name: "ops", Description: "Operators", Partial: true}
 	for i := range specimenRecipients {
 		ops.Recipients = append(ops.Recipients, notify.Recipient{Channel: "mail", Address: fmt.Sprintf("%03d@example.org", i), Name: fmt.Sprint("Person ", i), Disabled: i%7 == 0})
 	}
-	return notify.Book{
+	return notify.Directory{
 		Channels: map[string]notify.Channel{
 			"mail": {Name: "mail", Kind: "email", Settings: []byte(`{"server":"mx"}`), Retry: notify.Retry{Attempts: 10}}, "chat": {Name: "chat", Kind: "ntfy", Disabled: true},
 		},
@@ -41,12 +41,12 @@ func (s *specimen) notify(t testing.TB, db *sqlite.DB) {
 	t.Helper()
 	b := specimenBook()
 	for _, c := range b.Channels {
-		if err := nodestore.New(db, nil).Book.PutChannel(t.Context(), c, ""); err != nil {
+		if err := nodestore.New(db, nil).Directory.PutChannel(t.Context(), c, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, l := range b.Lists {
-		if err := nodestore.New(db, nil).Book.PutList(t.Context(), l, ""); err != nil {
+		if err := nodestore.New(db, nil).Directory.PutList(t.Context(), l, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,9 +72,9 @@ func (s *specimen) notify(t testing.TB, db *sqlite.DB) {
 	}
 }
 
-func bookOf(t testing.TB, db *sqlite.DB) notify.Book {
+func bookOf(t testing.TB, db *sqlite.DB) notify.Directory {
 	t.Helper()
-	b, err := nodestore.New(db, nil).Book.Book(t.Context())
+	b, err := nodestore.New(db, nil).Directory.Directory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func bookOf(t testing.TB, db *sqlite.DB) notify.Book {
 // sameBook compares all but the version and the times.
 func sameBook() []cmp.Option {
 	return []cmp.Option{
-		cmpopts.IgnoreFields(notify.Book{}, "Version"), cmpopts.IgnoreFields(notify.Channel{}, "Changed", "Version"), cmpopts.IgnoreFields(notify.List{}, "Changed", "Version"), cmpopts.EquateEmpty(),
+		cmpopts.IgnoreFields(notify.Directory{}, "Version"), cmpopts.IgnoreFields(notify.Channel{}, "Changed", "Version"), cmpopts.IgnoreFields(notify.List{}, "Changed", "Version"), cmpopts.EquateEmpty(),
 	}
 }
 

@@ -65,12 +65,12 @@ func purge(t testing.TB, db full) {
 func filledNotes(t testing.TB, db full) {
 	t.Helper()
 	ctx, s := t.Context(), notes(t, db)
-	must(t, nodestore.New(db, nil).Book.PutChannel(ctx, notify.Channel{
+	must(t, nodestore.New(db, nil).Directory.PutChannel(ctx, notify.Channel{
 		Name: "mail", Kind: "email", Settings: []byte(`{"a":1}`), Workers: 3, Retry: notify.Retry{Attempts: 5, Interval: time.Minute, Waits: []time.Duration{time.Second, time.Hour}},
 	}, ""))
-	must(t, nodestore.New(db, nil).Book.PutChannel(ctx, notify.Channel{Name: "chat", Kind: "ntfy", Disabled: true}, ""))
-	must(t, nodestore.New(db, nil).Book.PutList(ctx, notify.List{Name: "none"}, ""))
-	must(t, nodestore.New(db, nil).Book.PutList(ctx, notify.List{Name: "ops", Description: "Ü", Partial: true, Recipients: []notify.Recipient{
+	must(t, nodestore.New(db, nil).Directory.PutChannel(ctx, notify.Channel{Name: "chat", Kind: "ntfy", Disabled: true}, ""))
+	must(t, nodestore.New(db, nil).Directory.PutList(ctx, notify.List{Name: "none"}, ""))
+	must(t, nodestore.New(db, nil).Directory.PutList(ctx, notify.List{Name: "ops", Description: "Ü", Partial: true, Recipients: []notify.Recipient{
 		{Channel: "mail", Address: "z@example.org", Name: "Z"}, {Channel: "chat"}, {Channel: "mail", Address: "a@example.org", Disabled: true},
 	}}, ""))
 	failure := holdfast.Settlement{State: holdfast.Pending, RetryIn: 30 * time.Minute, Outcome: holdfast.Transient, Charged: true, Error: "later"}
@@ -96,7 +96,7 @@ func filledNotes(t testing.TB, db full) {
 
 // allNotes is what can be read of notifications.
 type allNotes struct {
-	Book  notify.Book
+	Book  notify.Directory
 	Notes [][]notify.Record
 	All   notify.KPIs
 }
@@ -105,7 +105,7 @@ func readNotes(t testing.TB, db full) (a allNotes) {
 	t.Helper()
 	ctx, s := t.Context(), notes(t, db)
 	var err error
-	a.Book, err = nodestore.New(db, nil).Book.Book(ctx)
+	a.Book, err = nodestore.New(db, nil).Directory.Directory(ctx)
 	must(t, err)
 	for _, id := range []holdfast.ID{"purged", "discarded", "newest", "delivered", "parked", "retrying", "pending"} {
 		list, err := s.Notification(ctx, "plant-1", id)

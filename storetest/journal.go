@@ -79,7 +79,7 @@ func (l *ledger) project(_ context.Context, page []holdfast.Entry) (list []holdf
 
 // lines returns what it has written so far, in order.
 func (l *ledger) lines(ctx context.Context) (lines []string, err error) {
-	b, err := l.k.Book(ctx)
+	b, err := l.k.Directory(ctx)
 	for _, name := range slices.Sorted(maps.Keys(b.Lists)) {
 		if strings.HasPrefix(name, l.name+" ") {
 			lines = append(lines, b.Lists[name].Description)
@@ -332,7 +332,7 @@ func entryKinds(k *kit) {
 	must(k.ResumeLane(k.ctx(), "a", "anna"))
 	must(k.PutChannel(k.ctx(), notify.Channel{Name: "mail", Kind: "email"}, "anna"))
 	must(k.PutList(k.ctx(), notify.List{Name: "ops"}, "anna"))
-	book, err := k.Book(k.ctx())
+	book, err := k.Directory(k.ctx())
 	must(err)
 	must(k.DeleteList(k.ctx(), "ops", book.Lists["ops"].Version, "berta"))
 	must(k.DeleteChannel(k.ctx(), "mail", book.Channels["mail"].Version, "berta"))

@@ -351,7 +351,7 @@ func books() map[string]func(k *kit) {
 					k.t.Errorf("%s: got %v, want ErrNotFound", what, err)
 				}
 			}
-			if v, err := k.BookVersion(k.ctx()); v != 0 || err != nil {
+			if v, err := k.DirectoryVersion(k.ctx()); v != 0 || err != nil {
 				k.t.Errorf("version %d, %v: nothing has changed", v, err)
 			}
 		},

@@ -37,7 +37,7 @@ type Full interface {
 type features struct {
 	*nodestore.Tokens
 	sites.Store
-	notify.BookStore
+	notify.DirectoryStore
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -132,7 +132,7 @@ type kit struct {
 
 func (k *kit) use(s Full) {
 	n := nodestore.New(s, nil)
-	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Book}
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }

@@ -39,14 +39,14 @@ func deliver(t *testing.T, kind string, settings object, s *secrets, dial dialer
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nodestore.New(db, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "c", Kind: kind, Settings: raw, Retry: notify.Retry{Attempts: 3, Interval: time.Minute}}, ""); err != nil {
+	if err := nodestore.New(db, nil).Directory.PutChannel(t.Context(), notify.Channel{Name: "c", Kind: kind, Settings: raw, Retry: notify.Retry{Attempts: 3, Interval: time.Minute}}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "ops", Recipients: to(addresses...)}, ""); err != nil {
+	if err := nodestore.New(db, nil).Directory.PutList(t.Context(), notify.List{Name: "ops", Recipients: to(addresses...)}, ""); err != nil {
 		t.Fatal(err)
 	}
-	books := notify.NewBooks(nodestore.New(db, nil).Book)
-	channels := &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{kind: {
+	books := notify.NewDirectoryCache(nodestore.New(db, nil).Directory)
+	channels := &notify.Channels{Store: db, Directory: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{kind: {
 		New: func(c notify.Channel) (notify.Adapter, error) {
 			return chat.New(c.Kind, c.Settings, chat.Options{Secret: s.read, DialContext: dial})
 		},
@@ -62,7 +62,7 @@ func deliver(t *testing.T, kind string, settings object, s *secrets, dial dialer
 		t.Fatal(err)
 	}
 	id := holdfast.NewID()
-	if _, err := (&notify.Ingester{Store: db, Books: books}).Receive(t.Context(), holdfast.Message{ID: id, Source: "plant-7", Endpoint: notify.Endpoint, Payload: payload}); err != nil {
+	if _, err := (&notify.Ingester{Store: db, Directory: books}).Receive(t.Context(), holdfast.Message{ID: id, Source: "plant-7", Endpoint: notify.Endpoint, Payload: payload}); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(after)

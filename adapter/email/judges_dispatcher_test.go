@@ -37,21 +37,21 @@ func newCentral(t *testing.T, s *mtatest.Server) *central {
 	if err != nil {
 		t.Fatal(err)
 	}
-	books := notify.NewBooks(nodestore.New(db, nil).Book)
-	c := &central{t, db, &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{
+	books := notify.NewDirectoryCache(nodestore.New(db, nil).Directory)
+	c := &central{t, db, &notify.Channels{Store: db, Directory: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{
 		"email": {New: func(c notify.Channel) (notify.Adapter, error) { return email.New(c.Settings, email.Options{}) }},
-	}}, &notify.Ingester{Store: db, Books: books}}
+	}}, &notify.Ingester{Store: db, Directory: books}}
 	settings, err := json.Marshal(with(object{"port": s.Port}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.put(nodestore.New(db, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 1000, Interval: 100 * time.Millisecond}}, ""))
+	c.put(nodestore.New(db, nil).Directory.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 1000, Interval: 100 * time.Millisecond}}, ""))
 	var to []notify.Recipient
 	for i := range 500 {
 		to = append(to, notify.Recipient{Channel: "mail", Address: address(i)})
 	}
-	c.put(nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "all", Recipients: to, Partial: true}, ""))
-	c.put(nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "one", Recipients: to[:1]}, ""))
+	c.put(nodestore.New(db, nil).Directory.PutList(t.Context(), notify.List{Name: "all", Recipients: to, Partial: true}, ""))
+	c.put(nodestore.New(db, nil).Directory.PutList(t.Context(), notify.List{Name: "one", Recipients: to[:1]}, ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

@@ -87,9 +87,9 @@ func TestARefusedSenderHoldsTheChannel(t *testing.T) {
 			}
 			return ""
 		}}
-		books := notify.NewBooks(nodestore.New(db, nil).Book)
-		ingester := &notify.Ingester{Store: db, Books: books}
-		channels := &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{"email": {
+		books := notify.NewDirectoryCache(nodestore.New(db, nil).Directory)
+		ingester := &notify.Ingester{Store: db, Directory: books}
+		channels := &notify.Channels{Store: db, Directory: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{"email": {
 			New: func(c notify.Channel) (notify.Adapter, error) {
 				return email.New(c.Settings, email.Options{DialContext: s.dial})
 			},
@@ -98,10 +98,10 @@ func TestARefusedSenderHoldsTheChannel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := nodestore.New(db, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 10, Interval: time.Minute}}, ""); err != nil {
+		if err := nodestore.New(db, nil).Directory.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 10, Interval: time.Minute}}, ""); err != nil {
 			t.Fatal(err)
 		}
-		if err := nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "ops", Recipients: people("a@x.test")}, ""); err != nil {
+		if err := nodestore.New(db, nil).Directory.PutList(t.Context(), notify.List{Name: "ops", Recipients: people("a@x.test")}, ""); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

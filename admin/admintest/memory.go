@@ -25,7 +25,7 @@ type Memory struct {
 	kept     []kept
 	tokens   map[string]token
 	notified []notified
-	book     notify.Book
+	book     notify.Directory
 	fail     error
 }
 

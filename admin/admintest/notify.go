@@ -175,14 +175,14 @@ func (m *Memory) KPIs(ctx context.Context, stuckAfter, window time.Duration) (al
 	return all, sites, nil
 }
 
-// Book returns all channels and lists.
-func (m *Memory) Book(ctx context.Context) (notify.Book, error) {
+// Directory returns all channels and lists.
+func (m *Memory) Directory(ctx context.Context) (notify.Directory, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {
-		return notify.Book{}, err
+		return notify.Directory{}, err
 	}
-	return notify.Book{Version: m.book.Version, Channels: maps.Clone(m.book.Channels), Lists: maps.Clone(m.book.Lists)}, nil
+	return notify.Directory{Version: m.book.Version, Channels: maps.Clone(m.book.Channels), Lists: maps.Clone(m.book.Lists)}, nil
 }
 
 // PutChannel keeps a channel.

@@ -93,7 +93,7 @@ func TestAFaultyChannelIsRefused(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() {
-		if book, err := f.store.Book(t.Context()); err == nil && len(book.Channels) > 0 {
+		if book, err := f.store.Directory(t.Context()); err == nil && len(book.Channels) > 0 {
 			t.Errorf("got %v stored, want none", book.Channels)
 		}
 	})

@@ -29,7 +29,7 @@ func serve(tb testing.TB, edit ...func(*httpapi.Server)) *fixture {
 	tb.Helper()
 	store, sites, channels := &admintest.Memory{}, &admintest.Sites{}, &admintest.Channels{}
 	f := &fixture{store: store, sites: sites, channels: channels, Server: &httpapi.Server{Service: &admin.Service{
-		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Book: store, Channels: channels, Name: "plant-7", Version: "1.2.3",
+		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Directory: store, Channels: channels, Name: "plant-7", Version: "1.2.3",
 		Destinations: func() []admin.Destination {
 			return []admin.Destination{
 				{Name: "inventory", TTL: 24 * time.Hour},

@@ -221,7 +221,7 @@ func TestAnImportThatIsNotClearNamesItsLines(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() {
-		if book, err := f.store.Book(t.Context()); err == nil && len(book.Lists["ops"].Recipients) != 1 {
+		if book, err := f.store.Directory(t.Context()); err == nil && len(book.Lists["ops"].Recipients) != 1 {
 			t.Errorf("got %v, want what was there before", book.Lists)
 		}
 	})

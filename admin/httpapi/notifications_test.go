@@ -379,7 +379,7 @@ func TestKPIsAreOfAllAndOfEachSite(t *testing.T) {
 // A site has no lists, channels and central rows: the API says so.
 func TestANodeThatDeliversNoNotificationsSaysSo(t *testing.T) {
 	t.Parallel()
-	f := serve(t, func(s *httpapi.Server) { s.Notify, s.Book, s.Channels = nil, nil, nil })
+	f := serve(t, func(s *httpapi.Server) { s.Notify, s.Directory, s.Channels = nil, nil, nil })
 	for _, c := range []call{
 		{method: "GET", path: "/v1/notifications"},
 		{method: "GET", path: "/v1/notifications/kpis"},
@@ -407,7 +407,7 @@ func TestANodeThatDeliversNoNotificationsSaysSo(t *testing.T) {
 		}
 	}
 	half := &httpapi.Server{Service: &admin.Service{Notify: f.store}}
-	if _, err := half.Handler(); err == nil || !strings.Contains(err.Error(), "Notify, Book and Channels go together") {
+	if _, err := half.Handler(); err == nil || !strings.Contains(err.Error(), "Notify, Directory and Channels go together") {
 		t.Errorf("got %v, want half a server refused", err)
 	}
 }

@@ -34,8 +34,8 @@ func central(t *testing.T) (*fixture, *notify.Ingester, *reception) {
 		t.Fatal(err)
 	}
 	people := &reception{}
-	books := notify.NewBooks(nodestore.New(db, nil).Book)
-	channels := &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{"desk": {
+	books := notify.NewDirectoryCache(nodestore.New(db, nil).Directory)
+	channels := &notify.Channels{Store: db, Directory: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{"desk": {
 		New: func(c notify.Channel) (notify.Adapter, error) {
 			if !strings.Contains(string(c.Settings), "floor") {
 				return nil, &holdfast.FieldError{Field: "settings.floor", Problem: "is missing"}
@@ -61,9 +61,9 @@ func central(t *testing.T) (*fixture, *notify.Ingester, *reception) {
 		}
 	})
 	f := serve(t, func(s *httpapi.Server) {
-		s.Outbox, s.Enqueuer, s.Notify, s.Book, s.Channels = db, db, db, books.Store(), channels
+		s.Outbox, s.Enqueuer, s.Notify, s.Directory, s.Channels = db, db, db, books.Store(), channels
 	})
-	return f, &notify.Ingester{Store: db, Books: books}, people
+	return f, &notify.Ingester{Store: db, Directory: books}, people
 }
 
 // reception refuses everybody whose address begins with no, until it is mended.

@@ -54,7 +54,7 @@ func (d *taker) Status(_ context.Context, id holdfast.ID) (notify.Standing, erro
 func notified(tb testing.TB) (*fixture, *taker) {
 	tb.Helper()
 	d := &taker{}
-	return serve(tb, func(s *httpapi.Server) { s.Notify, s.Book, s.Channels, s.Notifier = nil, nil, nil, d }), d
+	return serve(tb, func(s *httpapi.Server) { s.Notify, s.Directory, s.Channels, s.Notifier = nil, nil, nil, d }), d
 }
 
 // NO-04: the id is the answer, at once; it is safe to send again, and tells how
@@ -147,7 +147,7 @@ func TestANotificationIsRefused(t *testing.T) {
 			t.Errorf("%s: got %d %s", name, w.Code, p.Detail)
 		}
 	}
-	without := serve(t, func(s *httpapi.Server) { s.Notify, s.Book, s.Channels = nil, nil, nil })
+	without := serve(t, func(s *httpapi.Server) { s.Notify, s.Directory, s.Channels = nil, nil, nil })
 	for _, c := range []call{
 		{method: "POST", path: "/v1/notifications", body: send},
 		{method: "POST", path: "/v1/messages", body: `{"category":"notification","payload":` + send + `}`},

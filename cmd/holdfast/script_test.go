@@ -80,14 +80,14 @@ func setup(env *testscript.Env) error {
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // or each process waits for a second at its end
 	for _, name := range []string{"HOLDFAST_URL", "LOCKED_URL", "SITE_URL"} {
 		s := admin.Service{
-			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Book: store, Channels: channels,
+			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Directory: store, Channels: channels,
 			Name: "test", MaxPayload: 99,
 			Destinations: func() []admin.Destination {
 				return []admin.Destination{{Name: "inventory", TTL: 24 * time.Hour}, {Name: "billing", Category: holdfast.CategoryExternalSystem}}
 			},
 		}
 		if name == "SITE_URL" {
-			s.Notify, s.Book, s.Channels = nil, nil, nil
+			s.Notify, s.Directory, s.Channels = nil, nil, nil
 			s.Notifier = &site.Forwarder{
 				Enqueuer: store, Outbox: store, Name: "test",
 				Ask: func(context.Context, holdfast.ID) (notify.Standing, error) {

@@ -22,38 +22,38 @@ const (
 	dropRecipients = `DELETE FROM hf_recipient WHERE list = $1`
 )
 
-// bookTries limits how often a read begins again because the book has changed.
+// bookTries limits how often a read begins again because the directory has changed.
 const bookTries = 20
 
-// Book keeps the channels and lists of notifications.
-type Book struct{ db side.Store }
+// Directory keeps the channels and lists of notifications.
+type Directory struct{ db side.Store }
 
-var _ notify.BookStore = (*Book)(nil)
+var _ notify.DirectoryStore = (*Directory)(nil)
 
-// Book implements notify.BookStore.
-func (b *Book) Book(ctx context.Context) (notify.Book, error) {
+// Directory implements notify.DirectoryStore.
+func (b *Directory) Directory(ctx context.Context) (notify.Directory, error) {
 	for range bookTries {
 		book, same, err := b.read(ctx)
 		if err != nil {
-			return notify.Book{}, fmt.Errorf("read channels and lists: %w", err)
+			return notify.Directory{}, fmt.Errorf("read channels and lists: %w", err)
 		}
 		if same {
 			return book, nil
 		}
 	}
-	return notify.Book{}, fmt.Errorf("read channels and lists: they change all the time: %w", holdfast.ErrUnavailable)
+	return notify.Directory{}, fmt.Errorf("read channels and lists: they change all the time: %w", holdfast.ErrUnavailable)
 }
 
-// read reads the book in parts, and reports whether they belong to one moment. Each change of the book
+// read reads the directory in parts, and reports whether they belong to one moment. Each change of the directory
 // changes its version: if the version is the same before and after, they do.
-func (b *Book) read(ctx context.Context) (book notify.Book, same bool, err error) {
-	book = notify.Book{Channels: map[string]notify.Channel{}, Lists: map[string]notify.List{}}
+func (b *Directory) read(ctx context.Context) (book notify.Directory, same bool, err error) {
+	book = notify.Directory{Channels: map[string]notify.Channel{}, Lists: map[string]notify.List{}}
 	wall := func(at int64) time.Time { return b.db.Time(rows.Instant(at)) }
 	same, err = b.db.Together(ctx, func(r side.Reader) (err error) {
 		if book.Version, err = versionOf(ctx, r); err != nil {
 			return err
 		}
-		for _, t := range notify.BookTables() {
+		for _, t := range notify.DirectoryTables() {
 			if err := r.EachRow(ctx, rows.Range{Table: t}, func(row rows.Row) error { return book.Add(row, wall) }); err != nil {
 				return err
 			}
@@ -67,8 +67,8 @@ func (b *Book) read(ctx context.Context) (book notify.Book, same bool, err error
 	return book, after == book.Version, err
 }
 
-// BookVersion implements notify.BookStore.
-func (b *Book) BookVersion(ctx context.Context) (int64, error) {
+// DirectoryVersion implements notify.DirectoryStore.
+func (b *Directory) DirectoryVersion(ctx context.Context) (int64, error) {
 	n, err := versionOf(ctx, b.db)
 	if err != nil {
 		return 0, fmt.Errorf("read version of channels and lists: %w", err)
@@ -76,13 +76,13 @@ func (b *Book) BookVersion(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// versionOf returns the version of the book, or 0 if no channel or list has ever been made.
+// versionOf returns the version of the directory, or 0 if no channel or list has ever been made.
 func versionOf(ctx context.Context, from side.Reader) (n int64, err error) {
 	err = from.Read(ctx, bookVersion, nil, func(scan side.Scan) error { return scan(&n) })
 	return n, err
 }
 
-// bookChange is the condition under which a change of the book is made.
+// bookChange is the condition under which a change of the directory is made.
 type bookChange struct {
 	present string // statement
 	name    string
@@ -95,7 +95,7 @@ type bookChange struct {
 
 // change runs f if the row still is what the caller has seen. It raises the version first, which
 // locks the version's row: only one node at a time looks and changes.
-func (b *Book) change(ctx context.Context, k *bookChange, f func(tx side.Tx) error) error {
+func (b *Directory) change(ctx context.Context, k *bookChange, f func(tx side.Tx) error) error {
 	seen := func(tx side.Tx) error {
 		found, present := false, int64(0)
 		if err := tx.Read(k.present, []any{k.name}, func(scan side.Scan) error {
@@ -136,8 +136,8 @@ func dropping(name string, statements ...string) func(tx side.Tx) error {
 	}
 }
 
-// PutChannel implements notify.BookStore.
-func (b *Book) PutChannel(ctx context.Context, c notify.Channel, actor string) error {
+// PutChannel implements notify.DirectoryStore.
+func (b *Directory) PutChannel(ctx context.Context, c notify.Channel, actor string) error {
 	err := c.Validate()
 	var r *rows.Channel
 	if err == nil {
@@ -153,8 +153,8 @@ func (b *Book) PutChannel(ctx context.Context, c notify.Channel, actor string) e
 	return nil
 }
 
-// DeleteChannel implements notify.BookStore.
-func (b *Book) DeleteChannel(ctx context.Context, name string, version int64, actor string) error {
+// DeleteChannel implements notify.DirectoryStore.
+func (b *Directory) DeleteChannel(ctx context.Context, name string, version int64, actor string) error {
 	k := &bookChange{present: channelVersion, name: name, seen: version, end: true, kind: holdfast.ChannelRemoved, actor: actor}
 	if err := b.change(ctx, k, dropping(name, dropChannel)); err != nil {
 		return fmt.Errorf("delete channel %q: %w", name, err)
@@ -162,8 +162,8 @@ func (b *Book) DeleteChannel(ctx context.Context, name string, version int64, ac
 	return nil
 }
 
-// PutList implements notify.BookStore.
-func (b *Book) PutList(ctx context.Context, l notify.List, actor string) error {
+// PutList implements notify.DirectoryStore.
+func (b *Directory) PutList(ctx context.Context, l notify.List, actor string) error {
 	err := l.Validate()
 	if err == nil {
 		k := &bookChange{
@@ -183,8 +183,8 @@ func (b *Book) PutList(ctx context.Context, l notify.List, actor string) error {
 	return nil
 }
 
-// DeleteList implements notify.BookStore.
-func (b *Book) DeleteList(ctx context.Context, name string, version int64, actor string) error {
+// DeleteList implements notify.DirectoryStore.
+func (b *Directory) DeleteList(ctx context.Context, name string, version int64, actor string) error {
 	k := &bookChange{present: listVersion, name: name, seen: version, end: true, kind: holdfast.ListRemoved, actor: actor}
 	if err := b.change(ctx, k, dropping(name, dropList, dropRecipients)); err != nil {
 		return fmt.Errorf("delete list %q: %w", name, err)

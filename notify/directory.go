@@ -68,8 +68,8 @@ type Recipient struct {
 	Disabled bool
 }
 
-// Book has all channels and lists, by name, as of one version.
-type Book struct {
+// Directory has all channels and lists, by name, as of one version.
+type Directory struct {
 	Version  int64 // grows with each change of a channel or list
 	Channels map[string]Channel
 	Lists    map[string]List

@@ -9,17 +9,17 @@ import (
 )
 
 // Who makes a channel or a list at a node, and then sends to it there, finds it: also
-// in the moment after the books were read.
+// in the moment after the directory was read.
 func TestTheBooksKnowAtOnceWhatIsChangedThroughThem(t *testing.T) {
 	t.Parallel()
 	racetest.Bubble(t, func(t *testing.T) { // no time passes
 		o := open(t)
 		defer o.close(t)
-		books := notify.NewBooks(nodestore.New(o.db, nil).Book)
+		books := notify.NewDirectoryCache(nodestore.New(o.db, nil).Directory)
 		store := books.Store()
-		known := func(step string, channels, lists int) notify.Book {
+		known := func(step string, channels, lists int) notify.Directory {
 			t.Helper()
-			book, err := books.Book(t.Context())
+			book, err := books.Get(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

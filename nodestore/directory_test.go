@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// A large book that somebody changes all the time is read at the first try, and as it was at one moment:
+// A large directory that somebody changes all the time is read at the first try, and as it was at one moment:
 // all ingests of notifications wait for it.
-func TestABookThatChangesIsRead(t *testing.T) {
+func TestADirectoryThatChangesIsRead(t *testing.T) {
 	t.Parallel()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{Reserve: -1})
 	if err != nil {
@@ -26,7 +26,7 @@ func TestABookThatChangesIsRead(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	book := nodestore.New(db, nil).Book
+	book := nodestore.New(db, nil).Directory
 	list := notify.List{Name: "all"}
 	for i := range 5000 {
 		list.Recipients = append(list.Recipients, notify.Recipient{Channel: "mail", Address: fmt.Sprintf("p%d@example.org", i)})
@@ -52,7 +52,7 @@ func TestABookThatChangesIsRead(t *testing.T) {
 	})
 	for range 10 {
 		<-changes
-		b, err := book.Book(t.Context())
+		b, err := book.Directory(t.Context())
 		if err != nil || len(b.Lists["all"].Recipients) != 5000 {
 			t.Errorf("%d recipients, %v", len(b.Lists["all"].Recipients), err)
 		}

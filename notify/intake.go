@@ -8,16 +8,16 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Desk takes notifications from the programs of a node that notifies people itself, and returns
+// Intake takes notifications from the programs of a node that notifies people itself, and returns
 // their standing. It is safe for concurrent use.
-type Desk struct {
+type Intake struct {
 	Ingester *Ingester
 	Site     string // the node's own name, the site of what it takes; empty: UnknownSite
 }
 
 // Submit takes a notification durably. An id that is known with the same content is a Duplicate;
 // with other content it is ErrConflict.
-func (d *Desk) Submit(ctx context.Context, n Notification) (holdfast.Receipt, error) {
+func (d *Intake) Submit(ctx context.Context, n Notification) (holdfast.Receipt, error) {
 	payload, err := Encode(n)
 	if err != nil {
 		return holdfast.Receipt{}, err
@@ -31,12 +31,12 @@ func (d *Desk) Submit(ctx context.Context, n Notification) (holdfast.Receipt, er
 }
 
 // Status returns the standing of a notification of this node's own programs, or ErrNotFound.
-func (d *Desk) Status(ctx context.Context, id holdfast.ID) (Standing, error) {
+func (d *Intake) Status(ctx context.Context, id holdfast.ID) (Standing, error) {
 	return d.Standing(ctx, d.site(), id)
 }
 
 // Standing returns the standing of a notification of a site, or ErrNotFound.
-func (d *Desk) Standing(ctx context.Context, site string, id holdfast.ID) (Standing, error) {
+func (d *Intake) Standing(ctx context.Context, site string, id holdfast.ID) (Standing, error) {
 	copies, err := d.Ingester.Store.Notification(ctx, site, id)
 	if err != nil {
 		return Standing{}, err
@@ -45,7 +45,7 @@ func (d *Desk) Standing(ctx context.Context, site string, id holdfast.ID) (Stand
 }
 
 // site returns the site of notifications that come in here.
-func (d *Desk) site() string { return cmp.Or(d.Site, UnknownSite) }
+func (d *Intake) site() string { return cmp.Or(d.Site, UnknownSite) }
 
 // StandingOf sums up the copies of one notification; there is at least one. The notification has
 // the status and the retries of its worst copy. It is delivered when all copies are.

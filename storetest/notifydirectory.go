@@ -29,13 +29,13 @@ func booksKept(k *kit) {
 		if err != nil {
 			k.t.Fatalf("%s: %v", what, err)
 		}
-		b, err := k.Book(k.ctx())
+		b, err := k.Directory(k.ctx())
 		if err != nil {
 			k.t.Fatal(err)
 		}
 		equal(k, "channels after "+what, b.Channels, channels, cmpopts.IgnoreFields(notify.Channel{}, "Changed", "Version"))
 		equal(k, "lists after "+what, b.Lists, lists, cmpopts.IgnoreFields(notify.List{}, "Changed", "Version"), cmpopts.EquateEmpty())
-		v, err := k.BookVersion(k.ctx())
+		v, err := k.DirectoryVersion(k.ctx())
 		if err != nil || v != b.Version || v <= version {
 			k.t.Errorf("after %s: version %d and %d, %v; before it was %d", what, v, b.Version, err, version)
 		}
@@ -66,9 +66,9 @@ func booksKept(k *kit) {
 	expect("an heir of its name", put(ops), channels{"mail": mail}, lists{"ops": ops, "none": none})
 }
 
-func (k *kit) book() notify.Book {
+func (k *kit) book() notify.Directory {
 	k.t.Helper()
-	b, err := k.Book(k.ctx())
+	b, err := k.Directory(k.ctx())
 	if err != nil {
 		k.t.Fatal(err)
 	}

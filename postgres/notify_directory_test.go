@@ -20,7 +20,7 @@ import (
 func nodeAPI(t testing.TB, db *postgres.DB) http.Handler {
 	t.Helper()
 	s := httpapi.Server{Service: &admin.Service{
-		Outbox: db, Enqueuer: db, Inbox: db, Notify: db, Book: nodestore.New(db, nil).Book, Channels: &admintest.Channels{}, Name: "n",
+		Outbox: db, Enqueuer: db, Inbox: db, Notify: db, Directory: nodestore.New(db, nil).Directory, Channels: &admintest.Channels{}, Name: "n",
 		Destinations: func() []admin.Destination { return nil },
 	}}
 	h, err := s.Handler()
@@ -52,10 +52,10 @@ func TestTwoNodesChangeOneList(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	one, two := opened(t, dsn, postgres.Options{}), opened(t, dsn, postgres.Options{})
-	if err := nodestore.New(one, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: []byte(`{"host":"mx"}`), Retry: notify.DefaultRetry()}, ""); err != nil {
+	if err := nodestore.New(one, nil).Directory.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: []byte(`{"host":"mx"}`), Retry: notify.DefaultRetry()}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := nodestore.New(one, nil).Book.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
+	if err := nodestore.New(one, nil).Directory.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	nodes := []http.Handler{nodeAPI(t, one), nodeAPI(t, two)}
@@ -71,7 +71,7 @@ func TestTwoNodesChangeOneList(t *testing.T) {
 		}
 	}
 	calls.Wait()
-	b, err := nodestore.New(two, nil).Book.Book(t.Context())
+	b, err := nodestore.New(two, nil).Directory.Directory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestANotificationStandsAsTheWorstOfItsCopies(t *testing.T) {
 		o.chat.become(fault(errAway))
 		stop := o.run(t)
 		defer stop()
-		desk := &notify.Desk{Ingester: o.ingester, Site: "central"}
+		desk := &notify.Intake{Ingester: o.ingester, Site: "central"}
 		n := notify.Notification{List: "ops", Subject: "s", Origin: notify.Origin{Script: "watch", Enqueued: time.Now()}}
 		r, err := desk.Submit(t.Context(), n)
 		if err != nil || r.ID == "" || r.Duplicate {
