@@ -139,7 +139,7 @@ func (p planner) value(oid uint32) (string, bool) {
 }
 
 // bigTables are those that grow with the messages.
-var bigTables = regexp.MustCompile(`\bhf_(bundle|message|queue|final|event|inbox|inbox_body|notification|notification_end|target)\b`)
+var bigTables = regexp.MustCompile(`\bhf_(bundle|message|queue|final|entry|inbox|inbox_body|notification|notification_end|target)\b`)
 
 // coarse are columns of which few values are shared by all rows: an index that
 // finds rows by them alone reads a whole lane, or all that is parked.
