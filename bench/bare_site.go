@@ -22,9 +22,11 @@ const (
 
 	// seq, limit
 	barePageAfter = `SELECT m.seq, m.id, b.payload FROM hf_message m JOIN hf_body b ON b.seq = m.seq WHERE m.seq > ?1 AND m.state = 0 ORDER BY m.seq LIMIT ?2`
-	// seq, id, hash, now
-	bareNotice = `INSERT INTO hf_notification (seq, id, copy, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
-VALUES (?1, ?2, 0, 'mail', '` + noticeType + `', '` + noticeList + `', '` + noticeSubject + `', 'plant-0', 'filler-3', 'watch', '', '', ?4, ?3, ?4)`
+	// seq, id, now
+	bareNotice = `INSERT INTO hf_notification (seq, id, copy, channel, type, list, subject, site, instance, script, execution, parent, enqueued, bundle, created)
+VALUES (?1, ?2, 0, 'mail', '` + noticeType + `', '` + noticeList + `', '` + noticeSubject + `', 'plant-0', 'filler-3', 'watch', '', '', ?3, ?1, ?3)`
+	// seq, id, hash, now; the payload is with the message
+	bareBundle = `INSERT INTO hf_bundle (seq, kind, source, id, hash, created, first, payload) VALUES (?1, 'notification', 'plant-0', ?2, ?3, ?4, ?1, x'')`
 )
 
 // openBareOffice opens a loop that commits in groups all rows that central has of a notification.
@@ -35,7 +37,7 @@ func openBareOffice(dir string) (*bareLoop, error) {
 	}
 	hash := make([]byte, 32)
 	l.beside = func(m *bareMessage, now int64) error {
-		return l.conn.exec(bareNotice, m.seq, m.id[:], hash, now)
+		return errors.Join(l.conn.exec(bareBundle, m.seq, m.id[:], hash, now), l.conn.exec(bareNotice, m.seq, m.id[:], now))
 	}
 	return l, nil
 }
