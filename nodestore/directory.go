@@ -93,8 +93,9 @@ type bookChange struct {
 	actor   string
 }
 
-// change runs f if the row still is what the caller has seen. It raises the version first, which
-// locks the version's row: only one node at a time looks and changes.
+// change runs f if the row still is what the caller has seen. It looks before it writes, because a
+// refusal after a write undoes the work of the calls that share the transaction. Raising the version
+// locks the version's row, so that only one node at a time changes the directory; then it looks again.
 func (b *Directory) change(ctx context.Context, k *bookChange, f func(tx side.Tx) error) error {
 	seen := func(tx side.Tx) error {
 		found, present := false, int64(0)
@@ -107,7 +108,7 @@ func (b *Directory) change(ctx context.Context, k *bookChange, f func(tx side.Tx
 		return notify.Seen(found, present, k.seen, k.end)
 	}
 	return b.db.Change(ctx, k.cost, func(tx side.Tx) error {
-		err := seen(tx) // before it writes: what is refused undoes nothing of others
+		err := seen(tx)
 		if err == nil {
 			_, err = tx.Exec(bumpBook)
 		}

@@ -64,7 +64,7 @@ func (k *sideChange) apply(tx *writeTx) error {
 // sideTx implements side.Tx.
 type sideTx struct {
 	tx   *writeTx
-	used bool // a statement was run, or has failed
+	used bool // something was written, or a statement has failed
 }
 
 func (t *sideTx) Put(list ...rows.Row) error {
