@@ -138,6 +138,21 @@ func TestAClaimOfAnotherHistoryHoldsNothing(t *testing.T) {
 	}
 }
 
+// F1-124: names that were looked up in another history are not used in a transaction
+// of this one. A caller's own transaction is judged by its server.
+func TestNumbersOfAnotherHistoryAreRefused(t *testing.T) {
+	t.Parallel()
+	p := &part{turn: 1}
+	for turn, want := range []error{errStale, nil, errStale} {
+		if err := p.still(uint64(turn)); !errors.Is(err, want) {
+			t.Errorf("numbers of history %d: %v", turn, err)
+		}
+	}
+	if err := (&part{joined: true}).still(1); err != nil {
+		t.Errorf("a caller's own transaction: %v", err)
+	}
+}
+
 // F1-120: a caller's transaction is refused at an old primary, and at a later
 // server until the store has followed; only of the later one it has to hear.
 func TestWhereACallersTransactionGoesOn(t *testing.T) {

@@ -139,7 +139,11 @@ func TestClaimInDoubt(t *testing.T) {
 				}
 				db = opened(t, dsn, quick("o"))
 			}
-			if got := until(t, db, 1); len(got) != 1 {
+			got := foundAtOnce(t, db, ends)
+			if len(got) == 0 {
+				got = until(t, db, 1)
+			}
+			if len(got) != 1 {
 				t.Errorf("then %d are claimed", len(got))
 			}
 			if n := orphans(t, dsn); n != 0 {
@@ -147,6 +151,35 @@ func TestClaimInDoubt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// foundAtOnce has the node look for what it lost, right after a claim that found nothing. The next
+// one finds it, though it lies before the place where that claim ended.
+func foundAtOnce(t *testing.T, db *postgres.DB, ended bool) []holdfast.Claim {
+	t.Helper()
+	if ended {
+		return nil
+	}
+	goOn := db.StopBeats()
+	defer goOn()
+	claim := func() (list []holdfast.Claim) {
+		b, err := db.Claim(t.Context(), map[string]int{"a": 1})
+		if err != nil && !errors.Is(err, holdfast.ErrUnavailable) { // a slow machine loses the lease
+			t.Fatal(err)
+		}
+		return b.Claims
+	}
+	if got := claim(); len(got) > 0 {
+		return got
+	}
+	if err := db.FindLost(t.Context()); err != nil {
+		return nil
+	}
+	began, got := time.Now(), claim()
+	if len(got) == 0 && time.Since(began) < time.Second && db.Trusts() {
+		t.Error("what was given back is not found by the next claim")
+	}
+	return got
 }
 
 // A lease that is lost while a claim's answer is on its way: what the claim has
@@ -252,10 +285,14 @@ func TestManyMessagesOfOneKeyFromACaller(t *testing.T) {
 	left := n
 	for range 3 {
 		began := time.Now()
-		if _, err := db.Claim(t.Context(), map[string]int{"a": 1}); err != nil {
+		b, err := db.Claim(t.Context(), map[string]int{"a": 1})
+		if err != nil {
 			t.Fatal(err)
 		}
 		now := count(t, dsn, "SELECT count(*) FROM hf_queue WHERE blocked = 2")
+		if wait, told := b.Next["a"]; now > 0 && (!told || wait != 0) {
+			t.Errorf("%d are left, and the next claim is to wait for %s, %t", now, wait, told)
+		}
 		if now >= left || time.Since(began) > 4*time.Second {
 			t.Errorf("after %s %d are left of %d", time.Since(began), now, left)
 		}

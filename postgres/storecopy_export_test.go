@@ -119,6 +119,12 @@ func (db *DB) StopBeats() (goOn func()) {
 // TickClock has the database's clock go on, which other nodes see to.
 func (db *DB) TickClock(ctx context.Context) error { return db.tickClock(ctx) }
 
+// FindLost looks for claims that are in doubt, as a heartbeat does.
+func (db *DB) FindLost(ctx context.Context) error { return db.findLost(ctx) }
+
+// Trusts tells whether the lease certainly holds.
+func (db *DB) Trusts() bool { return db.self.isTrusted() }
+
 // BeatNow renews the lease while the beats are stopped.
 func (db *DB) BeatNow(ctx context.Context) error { return db.renew(ctx) }
 

@@ -22,6 +22,7 @@ func clock(t *testing.T, m Maker) {
 		"another machine's time ends the hold, or prolongs it": evidence,
 		"people are shown the time of a clock that is right":   showsTheRightTime,
 		"a decision keeps its version":                         aDecisionKeepsItsVersion,
+		"ids are remembered for as long as a sender tries":     remembersAsLong,
 	}
 	for name, by := range map[string]time.Duration{
 		"10 s ahead": 10 * time.Second, "10 s behind": -10 * time.Second, "2 d ahead": 2 * day, "2 d behind": -2 * day,
@@ -428,4 +429,27 @@ func (k *kit) clock() time.Time {
 		return k.now()
 	}
 	return k.m.Clock(k.t, k.Full)
+}
+
+// remembersAsLong: a clock that was wrong and was put right takes nothing from a memory that is
+// longer than the retention (OI-10, F1-50).
+func remembersAsLong(k *kit) {
+	long := arrived("long")
+	long.Attempt.RetryFor = 4 * week
+	k.record(long, "{}")
+	k.record(arrived("newest"), "{}")
+	k.pass(week + day)
+	k.sweepInbox() // the others are over
+	k.stopped(40 * day)
+	equal(k, "forgotten by a wrong clock", k.sweepInbox(), 0)
+	k.step(-40 * day)
+	equal(k, "forgotten, and the clock is right again", k.sweepInbox(), 0)
+	if known, r := k.known(long); !known || r.Err != nil {
+		k.t.Errorf("the id is known: %t, %v", known, r.Err)
+	}
+	k.record(arrived("newer"), "{}")
+	k.pass(4 * week)
+	if n := k.sweepInbox(); n < 1 { // the newest may stay
+		k.t.Error("it is never forgotten")
+	}
 }
