@@ -130,7 +130,7 @@ func (s *shared) database(is *serverSeen) (status, detail string) {
 		return api.Failing, is.err.Error()
 	}
 	if rivals := s.db.Primaries(); len(rivals) > 0 {
-		return api.Failing, fmt.Sprintf("several servers of the address take writes: %s; end all but one; what was written to the ended ones is lost. This node follows the latest timeline of its system; if two have the same timeline, it may write to either", strings.Join(rivals, ", "))
+		return api.Failing, fmt.Sprintf("several servers of the address take writes: %s; end all but one; what was written to the ended ones is lost. This node follows the latest timeline of its system; if two have the same timeline, it stays on the one where it is", strings.Join(rivals, ", "))
 	}
 	i := &is.server
 	return api.OK, fmt.Sprintf("PostgreSQL %s at %s, database %s", i.Version, i.Address, i.Database)

@@ -24,6 +24,7 @@ type server struct {
 	// numbers of transactions that never reached the disk.
 	history  string
 	timeline string
+	branch   string // of the timeline; "": no node has named it
 	pid      uint32 // of the server's process; a pooler reports another number
 	pooled   bool   // there is a proxy between us and the server
 }
@@ -151,11 +152,20 @@ func identify(ctx context.Context, conn *pgconn.PgConn, s *server) error {
 	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && (!refused || conn.IsClosed()) {
 		return fmt.Errorf("read the server's identity: %w", err)
 	}
-	if err == nil && len(results[0].Rows) == 1 {
-		row := results[0].Rows[0]
-		s.system, s.timeline = string(row[0]), string(row[1])
-		s.history = s.timeline + " " + string(row[2])
+	if err != nil || len(results[0].Rows) != 1 {
+		return nil //nolint:nilerr // it does not tell
 	}
+	row := results[0].Rows[0]
+	s.system, s.timeline = string(row[0]), string(row[1])
+	if results, err = conn.Exec(ctx, readBranch).ReadAll(); err != nil && !isCode(err, "42P01") { // before the first start there is no table
+		return fmt.Errorf("read the branch of the server's timeline: %w", err)
+	}
+	if err == nil {
+		if b := parseBranch(string(results[0].Rows[0][0])); b.of == s.line().unnamed() {
+			s.branch = b.name
+		}
+	}
+	s.history = s.timeline + " " + s.branch + " " + string(row[2])
 	return nil
 }
 

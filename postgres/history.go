@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,15 +24,6 @@ import (
 //	         what was claimed under its name there; until then nothing is written
 //	     ──► operators are told, until one of them acknowledges it (history_gap.go)
 
-// line is the log of one server, or of several that each continued where the one before ended. A
-// promotion, and a restore to a point in time, begin another timeline.
-type line struct{ system, timeline string }
-
-// before reports whether a server of o has continued from a server of l.
-func (l line) before(o line) bool { return l.system == o.system && l.timeline < o.timeline }
-
-func (s server) line() line { return line{s.system, s.timeline} }
-
 // past is the history that the store belongs to.
 type past struct {
 	forget func()     // drops what memory holds of a history that is over
@@ -53,7 +43,7 @@ type past struct {
 	entered  uint64        // the turn in which this node has its owner number
 	pause    time.Time     // no other attempt to enter before then
 	reset    uint64        // the turn in which old connections were dropped
-	rolled   bool          // the log is shorter than it was, and this is not recorded yet
+	untold   bool          // the rows of the database do not tell of the change, and this is not recorded yet
 	last     time.Time     // when a commit last came back
 	ended    time.Time     // last, in the history before; zero: none
 	before   string        // the history before this turn; "": this is the first
@@ -132,27 +122,16 @@ func (p *past) met(s server) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch now := s.line(); {
-	case p.line == now:
+	case p.sharesLine(now):
 	case p.line == line{}:
-		p.line = now
+		p.line = now.unnamed()
 	case now.before(p.line):
 		return fmt.Errorf("%w: the server is at timeline %s, and another server has continued from there, at timeline %s; stop this server, or, if it was put back on purpose, restart this node", errPassed, number(now.timeline), number(p.line.timeline))
 	default:
 		p.next()
-		p.line = now
+		p.line = now.unnamed()
 	}
 	return nil
-}
-
-// other returns the system of this history if the server belongs to another system, and otherwise
-// "".
-func (p *past) other(s server) (system string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s.system == "" || s.system == p.line.system {
-		return ""
-	}
-	return p.line.system
 }
 
 // next begins another history.
@@ -170,18 +149,15 @@ func (p *past) text() string {
 	if p.tables == "" {
 		return p.before
 	}
-	return p.line.system + " " + p.line.timeline + " " + p.tables
+	return p.line.text(p.tables)
 }
-
-// number formats a timeline for people.
-func number(timeline string) string { return strings.TrimLeft(timeline, "0") }
 
 // holds reports whether a connection belongs to this history.
 func (p *past) holds(c *pgx.Conn) bool {
 	now := serverOf(c).line()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return now.system == "" || now == p.line
+	return now.system == "" || p.sharesLine(now)
 }
 
 // is returns the number of this history, and whether the node has entered it.
@@ -313,6 +289,14 @@ func (db *DB) forgetHistory() {
 type look struct {
 	tables, noted, gap, with string
 	table, wal, raw          int64
+	branch
+}
+
+func (l *look) scan(row pgx.Row) error {
+	var text string
+	err := row.Scan(&l.tables, &l.table, &l.noted, &l.gap, &l.with, &l.wal, &l.raw, &text)
+	l.branch = parseBranch(text)
+	return err
 }
 
 // readTable finds one of the tables each time it runs, even in a plan that was prepared before.
@@ -322,18 +306,28 @@ const readTable = `coalesce(to_regclass('hf_meta')::oid::bigint, 0)`
 // A table keeps its number (OID) until it is dropped, even through VACUUM FULL.
 const readPast = `SELECT m.value || '-' || d.oid || '-' || 'hf_meta'::regclass::oid, ` + readTable + `,
 		coalesce((SELECT value FROM hf_meta WHERE key = 'history'), ''), coalesce((SELECT value FROM hf_meta WHERE key = 'gap'), ''),
-		current_setting('synchronous_standby_names'), (pg_current_wal_flush_lsn() - '0/0')::bigint, (SELECT raw FROM hf_clock)
+		current_setting('synchronous_standby_names'), (pg_current_wal_flush_lsn() - '0/0')::bigint, (SELECT raw FROM hf_clock), ` + findBranch + `
 	FROM hf_meta AS m, pg_database AS d WHERE m.key = 'incarnation' AND d.datname = current_database()`
 
 // lookBack reads which history this is, and reports it if nobody has acknowledged it.
 func (db *DB) lookBack(ctx context.Context) (turn uint64, err error) {
 	p := db.past
-	turn, _ = p.is()
+	turn, on := p.stands()
 	var l look
-	if err := db.read(ctx, readPast, nil, func(rows pgx.Rows) error {
-		return rows.Scan(&l.tables, &l.table, &l.noted, &l.gap, &l.with, &l.wal, &l.raw)
-	}); err != nil {
-		return 0, fmt.Errorf("read the history of the database: %w", err)
+	for try := 0; ; try++ {
+		l = look{}
+		if err := db.read(ctx, readPast, nil, func(rows pgx.Rows) error { return l.scan(rows) }); err != nil {
+			return 0, fmt.Errorf("read the history of the database: %w", err)
+		}
+		if l.tables == "" || l.of == on || on.system == "" || try > 1 {
+			break
+		}
+		if err := db.nameBranch(ctx, on); err != nil {
+			return 0, err
+		}
+	}
+	if l.of != on {
+		l.name = ""
 	}
 	if l.tables == "" {
 		return 0, fmt.Errorf("%w: table hf_meta is empty: the database is being restored, or was damaged", holdfast.ErrUnavailable)
@@ -357,11 +351,16 @@ func (p *past) adopt(turn uint64, l *look) (uint64, error) {
 	if p.turn != turn { // either history may have been read
 		return 0, errAnother
 	}
-	if p.tables != "" && (p.tables != l.tables || l.wal < p.wal) {
-		p.rolled = p.tables == l.tables // the name of the history is the same
+	same := p.line.branch == "" || p.line.branch == l.name
+	if p.tables != "" && (p.tables != l.tables || l.wal < p.wal || !same) {
+		p.untold = p.tables == l.tables && same // the name of the history is the same
 		p.next()
 	}
-	p.tables, p.table, p.wal, p.with = l.tables, l.table, l.wal, l.with
+	begins := p.tables == ""
+	p.tables, p.table, p.wal, p.with, p.line.branch = l.tables, l.table, l.wal, l.with, l.name
+	if begins && forked(p.before, p.text()) {
+		p.untold = true // the rows tell of the change from the primary before both
+	}
 	return p.turn, nil
 }
 

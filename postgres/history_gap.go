@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,6 +45,7 @@ func (g *Gap) String() string {
 // end of the old history add to it.
 type noted struct {
 	History  string `json:"history"`
+	Was      string `json:"was,omitempty"` // the history before, if it is not the row "history"
 	From     int64  `json:"from"`
 	To       int64  `json:"to"`
 	Standbys string `json:"standbys"`
@@ -61,7 +63,7 @@ const (
 func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	p := db.past
 	p.mu.Lock()
-	system, now, ended, with, rolled := p.line.system, p.text(), p.ended, p.wasWith, p.rolled
+	system, now, before, ended, with, untold := p.line.system, p.text(), p.before, p.ended, p.wasWith, p.untold
 	p.mu.Unlock()
 	had := parseNoted(l.gap)
 	switch {
@@ -69,11 +71,15 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 		return nil
 	case l.noted == "":
 		return db.read(ctx, noteFirst, []any{now}, func(pgx.Rows) error { return nil })
-	case l.noted == now && had.History != now && !rolled:
+	case l.noted == now && had.History != now && !untold:
 		p.tell(nil)
 		return nil
 	}
-	n := had.merge(now, l.raw, ended, with)
+	from, was := l.raw, ""
+	if untold && forked(before, now) {
+		from, was = min(from, l.start), before
+	}
+	n := had.merge(now, was, from, ended, with)
 	if n != had {
 		text, err := json.Marshal(n)
 		if err != nil {
@@ -103,36 +109,37 @@ func parseNoted(text string) (n noted) {
 	return n
 }
 
-// merge adds the knowledge of one node: the history that it sees, the clock in it, and the end and
-// the standbys of the history before.
-func (n noted) merge(now string, raw int64, ended time.Time, with string) noted {
+// merge adds the knowledge of one node: the history that it sees, the one before if the database
+// does not tell it, the instant until which the two agree, and the end and the standbys of the
+// history before.
+func (n noted) merge(now, was string, from int64, ended time.Time, with string) noted {
 	to := int64(0)
 	if !ended.IsZero() {
 		to = ended.UnixMicro()
 	}
 	switch n.History {
 	case now:
-		n.To = max(n.To, to)
+		n.From, n.To = min(n.From, from), max(n.To, to)
 		return n
 	case "":
-		return noted{History: now, From: raw, To: to, Standbys: with}
+		return noted{History: now, Was: was, From: from, To: to, Standbys: with}
 	}
-	m := noted{History: now, From: min(raw, n.From), To: to} // nobody has acknowledged the history before
+	m := noted{History: now, Was: n.Was, From: min(from, n.From), To: to} // nobody has acknowledged the history before
 	if n.Standbys != "" {
 		m.Standbys = with
 	}
 	return m
 }
 
-// noted means that the database now records that the log is shorter.
+// noted means that the database now records the change.
 func (p *past) noted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rolled = false
+	p.untold = false
 }
 
 func (n noted) gap(was string) *Gap {
-	g := &Gap{Was: ofPeople(was), Now: ofPeople(n.History), From: time.UnixMicro(n.From), Standbys: n.Standbys}
+	g := &Gap{Was: ofPeople(cmp.Or(n.Was, was)), Now: ofPeople(n.History), From: time.UnixMicro(n.From), Standbys: n.Standbys}
 	if n.To != 0 {
 		g.To = time.UnixMicro(n.To)
 	}
@@ -142,11 +149,11 @@ func (n noted) gap(was string) *Gap {
 // inspectGap finds a history that nobody has acknowledged, even one that no node has met yet.
 func inspectGap(ctx context.Context, conn *pgx.Conn) (*Gap, error) {
 	var l look
-	if err := conn.QueryRow(ctx, readPast).Scan(&l.tables, &l.table, &l.noted, &l.gap, &l.with, &l.wal, &l.raw); err != nil {
+	if err := l.scan(conn.QueryRow(ctx, readPast)); err != nil {
 		return nil, err
 	}
 	s := serverOf(conn).line()
-	now := s.system + " " + s.timeline + " " + l.tables
+	now := s.text(l.tables)
 	n := parseNoted(l.gap)
 	if s.system == "" || l.noted == "" || l.noted == now && n.History != now {
 		return nil, nil //nolint:nilnil // no gap, which is not an error
@@ -168,11 +175,11 @@ func (p *past) tell(g *Gap) (news bool) {
 
 // ofPeople writes a history for people.
 func ofPeople(text string) string {
-	parts := strings.SplitN(text, " ", 3)
-	if len(parts) != 3 {
+	parts, i := strings.SplitN(text, " ", 3), strings.LastIndexByte(text, ' ')
+	if len(parts) != 3 || i < len(text)-len(parts[2]) {
 		return text
 	}
-	return fmt.Sprintf("timeline %s of system %s, tables %s", number(parts[1]), parts[0], parts[2])
+	return fmt.Sprintf("timeline %s (branch %s) of system %s, tables %s", number(parts[1]), text[i+1:], parts[0], text[len(text)-len(parts[2]):i])
 }
 
 // Gap returns the change of history that nobody has acknowledged, or nil.

@@ -30,8 +30,34 @@ func TestALookAtTheHostsAsksForNoOther(t *testing.T) {
 	if err := p.welcome(t.Context(), nil, server{system: "1", timeline: "00000001"}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("a server from which another has gone on: %v", err)
 	}
-	if got := p.other(server{system: "2", timeline: "00000009"}); got != "1" {
-		t.Errorf("a server of another system: the present one is %q", got)
+	if got := p.other(server{system: "2", timeline: "00000009"}); got.system != "1" {
+		t.Errorf("a server of another system: the present one is %+v", got)
+	}
+}
+
+// F1-121: until a heartbeat has adopted a branch, a server of either is one of the
+// history; after that only one of the same branch is.
+func TestBranchesOfOneTimeline(t *testing.T) {
+	t.Parallel()
+	p := begun()
+	for _, name := range []string{"", "x", "y"} {
+		if s := (server{system: "1", timeline: "00000001", branch: name}); p.other(s) != (line{}) || p.met(s) != nil || p.line.branch != "" {
+			t.Errorf("before: branch %q is another history, or is adopted", name)
+		}
+	}
+	l := look{tables: "t", table: 7, wal: 100, branch: branch{name: "x"}}
+	if turn, err := p.adopt(0, &l); turn != 0 || err != nil {
+		t.Errorf("the first name begins history %d, %v", turn, err)
+	}
+	for name, same := range map[string]bool{"": false, "x": true, "y": false} {
+		l := line{system: "1", timeline: "00000001", branch: name}
+		if p.sharesLine(l) != same || p.line.leadsTo(l) != same || (p.other(server{system: "1", timeline: "00000001", branch: name}) == line{}) != same {
+			t.Errorf("branch %q: want it to belong to the history: %t", name, same)
+		}
+	}
+	l.name = "y"
+	if turn, err := p.adopt(0, &l); turn != 1 || err != nil || !p.untold {
+		t.Errorf("another name of the same connection: history %d, %v", turn, err)
 	}
 }
 
@@ -57,10 +83,10 @@ func TestARefusedEntryIsNotTriedAtOnce(t *testing.T) {
 func TestALogThatBecameShorterIsNoted(t *testing.T) {
 	t.Parallel()
 	p := begun()
-	if turn, err := p.adopt(0, &look{tables: "t", wal: 99}); err != nil || turn != 1 || !p.rolled {
-		t.Errorf("got turn %d, %v, noted %v", turn, err, p.rolled)
+	if turn, err := p.adopt(0, &look{tables: "t", wal: 99}); err != nil || turn != 1 || !p.untold {
+		t.Errorf("got turn %d, %v, noted %v", turn, err, p.untold)
 	}
-	if p.noted(); p.rolled {
+	if p.noted(); p.untold {
 		t.Error("it is told once more")
 	}
 }
@@ -70,15 +96,15 @@ func TestALogThatBecameShorterIsNoted(t *testing.T) {
 func TestWhatNodesKnowOfAGap(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMicro
-	first := noted{}.merge("b", 100, at(150), "standby")
+	first := noted{}.merge("b", "", 100, at(150), "standby")
 	for what, c := range map[string]struct{ got, want noted }{
-		"the first":                         {first, noted{"b", 100, 150, "standby"}},
-		"one that saw a later end":          {first.merge("b", 300, at(170), ""), noted{"b", 100, 170, "standby"}},
-		"one that saw an earlier end":       {first.merge("b", 300, at(140), ""), first},
-		"one that saw none":                 {first.merge("b", 300, time.Time{}, ""), first},
-		"another history":                   {first.merge("c", 200, at(250), "more"), noted{"c", 100, 250, "more"}},
-		"another, whose clock is behind":    {first.merge("c", 50, at(250), "more"), noted{"c", 50, 250, "more"}},
-		"another after one without standby": {noted{}.merge("b", 100, at(150), "").merge("c", 200, at(250), "more"), noted{"c", 100, 250, ""}},
+		"the first":                         {first, noted{History: "b", From: 100, To: 150, Standbys: "standby"}},
+		"one that saw a later end":          {first.merge("b", "", 300, at(170), ""), noted{History: "b", From: 100, To: 170, Standbys: "standby"}},
+		"one that saw an earlier end":       {first.merge("b", "", 300, at(140), ""), first},
+		"one that saw none":                 {first.merge("b", "", 300, time.Time{}, ""), first},
+		"another history":                   {first.merge("c", "", 200, at(250), "more"), noted{History: "c", From: 100, To: 250, Standbys: "more"}},
+		"another, whose clock is behind":    {first.merge("c", "", 50, at(250), "more"), noted{History: "c", From: 50, To: 250, Standbys: "more"}},
+		"another after one without standby": {noted{}.merge("b", "", 100, at(150), "").merge("c", "", 200, at(250), "more"), noted{History: "c", From: 100, To: 250, Standbys: ""}},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %+v, want %+v", what, c.got, c.want)
@@ -166,12 +192,12 @@ func TestWhereACallersTransactionGoesOn(t *testing.T) {
 		"00000003": {"run the transaction again", 1},
 	} {
 		p := newPast(func() {})
-		if err := p.goesOn(timeline); err != nil {
+		if err := p.goesOn(timeline, ""); err != nil {
 			t.Errorf("before any server has told: %v", err)
 		}
 		_ = p.met(server{system: "1", timeline: "00000002"})
 		for range 2 {
-			err := p.goesOn(timeline)
+			err := p.goesOn(timeline, "")
 			if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, holdfast.ErrUnavailable) || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("at timeline %s: %v", timeline, err)
 			}

@@ -72,14 +72,14 @@ func (db *DB) watchPrimaries(ctx context.Context) {
 	}
 }
 
-// welcome checks the server of each new connection. It refuses a server of another system while a
-// server of the present system takes writes at the address.
+// welcome checks the server of each new connection. It refuses a server of another system, or of
+// another branch, while a server of the present one takes writes at the address.
 func (p *past) welcome(ctx context.Context, c *pgx.ConnConfig, s server) error {
-	if system := p.other(s); system != "" {
+	if l := p.other(s); l != (line{}) {
 		ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout/2)
 		defer cancel()
-		if len(lookAtAll(ctx, hosts(c), system)) > 0 {
-			return fmt.Errorf("%w: the server is of system %s, and the store is on system %s, which also takes writes; name only one of them in the address", ErrReadOnly, s.system, system)
+		if len(lookAtAll(ctx, hosts(c), l)) > 0 {
+			return besides(s, l)
 		}
 	}
 	if err := p.met(s); err != nil {
@@ -98,11 +98,11 @@ func ring(bell chan struct{}) {
 }
 
 // lookAtAll finds the servers that take writes, each once.
-func lookAtAll(ctx context.Context, list []*pgx.ConnConfig, system string) (seen []*primary) {
+func lookAtAll(ctx context.Context, list []*pgx.ConnConfig, of line) (seen []*primary) {
 	found := make([]*primary, len(list))
 	var all sync.WaitGroup
 	for i, h := range list {
-		all.Go(func() { found[i] = lookAt(ctx, h, system) })
+		all.Go(func() { found[i] = lookAt(ctx, h, of) })
 	}
 	all.Wait()
 	for _, f := range found {
@@ -114,16 +114,16 @@ func lookAtAll(ctx context.Context, list []*pgx.ConnConfig, system string) (seen
 }
 
 // lookAround finds the servers that take writes. The one with the latest timeline of the store's
-// system counts; if there are two, operators are told. Two servers of one timeline, standbys of one
-// primary that were both promoted, cannot be told apart here: the store uses connections of either.
+// system counts; of two with the same timeline, the one that the store is on. If there are two,
+// operators are told.
 func (db *DB) lookAround(ctx context.Context, list []*pgx.ConnConfig) {
 	db.past.looks.Lock()
 	defer db.past.looks.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	var names []string
-	for _, f := range lookAtAll(ctx, list, "") {
-		if db.past.other(f.server) == "" {
+	for _, f := range lookAtAll(ctx, list, line{}) {
+		if db.past.other(f.server) == (line{}) {
 			_ = db.past.met(f.server) // an old server is reported below
 		}
 		names = append(names, fmt.Sprintf("%s at timeline %s of system %s", f.host, number(f.server.timeline), f.server.system))
@@ -156,9 +156,9 @@ func (db *DB) Primaries() []string {
 
 const readPrimary = `SELECT pg_is_in_recovery(), extract(epoch FROM pg_postmaster_start_time())::text`
 
-// lookAt asks one host for a server of the given system, or of any if system is empty. It returns
-// nil if the host takes no writes or does not answer.
-func lookAt(ctx context.Context, c *pgx.ConnConfig, system string) *primary {
+// lookAt asks one host for a server that the given line leads to, or for any if the line is zero. It
+// returns nil if the host takes no writes or does not answer.
+func lookAt(ctx context.Context, c *pgx.ConnConfig, of line) *primary {
 	p := &primary{host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
 	standby := true
 	c = c.Copy()
@@ -173,7 +173,7 @@ func lookAt(ctx context.Context, c *pgx.ConnConfig, system string) *primary {
 			return nil
 		}
 		err = identify(ctx, conn, &p.server)
-		if err == nil && system != "" && p.server.system != system {
+		if err == nil && of != (line{}) && !of.leadsTo(p.server.line()) {
 			err = ErrReadOnly // another address of the host may belong to it
 		}
 		return err

@@ -12,6 +12,11 @@ func incarnation(t *testing.T, dsn string) string {
 	t.Helper()
 	db := open(t, dsn, postgres.Options{})
 	defer shut(t, db)
+	return incarnationOf(t, db)
+}
+
+func incarnationOf(t *testing.T, db *postgres.DB) string {
+	t.Helper()
 	id, err := nodestore.New(db, nil).Sites.Incarnation(t.Context())
 	if err != nil || id == "" {
 		t.Fatalf("Incarnation = %q, %v", id, err)

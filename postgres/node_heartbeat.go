@@ -187,7 +187,6 @@ func (db *DB) prolong(ctx context.Context, turn uint64) error {
 	if now, _ := db.past.is(); now != turn {
 		return errAnother
 	}
-	db.past.committed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.number != owner {

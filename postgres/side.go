@@ -109,8 +109,8 @@ func (s sideStore) Full() bool { return s.db.Full() }
 
 // siteHistory identifies the store and its history. A restored dump is in another database, or has
 // created the tables anew. A server that took over, or went back to a point in time, is on another
-// timeline. A table keeps its number (OID) until it is dropped, even through VACUUM FULL.
-const siteHistory = `SELECT m.value || '-' || d.oid || '-' || 'hf_meta'::regclass::oid || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+// timeline, or on another branch of it. A table keeps its number (OID) until it is dropped, even through VACUUM FULL.
+const siteHistory = `SELECT m.value || '-' || d.oid || '-' || 'hf_meta'::regclass::oid || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || split_part(` + findBranch + `, ' ', 3)
 	FROM hf_meta AS m, pg_database AS d WHERE m.key = 'incarnation' AND d.datname = current_database()`
 
 // Incarnation implements side.Store. It changes when the tables were replaced, for example by a

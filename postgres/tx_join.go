@@ -79,11 +79,11 @@ func (p *part) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var got, timeline string
+	var got, timeline, branch string
 	var readOnly bool
 	err = p.do(ctx, statement{enterJoined, nil, func(rows pgx.Rows) error {
 		var durable bool
-		return rows.Scan(&got, &readOnly, &timeline, &durable)
+		return rows.Scan(&got, &readOnly, &timeline, &durable, &branch)
 	}})
 	switch {
 	case isCode(err, "42P01"):
@@ -95,23 +95,7 @@ func (p *part) enter(ctx context.Context) error {
 	case readOnly:
 		return errors.New("the transaction is read-only: begin one that can write")
 	}
-	return p.db.past.goesOn(timeline)
-}
-
-// goesOn refuses a transaction on a server of another timeline. An old primary has the same tables,
-// but what it stores is lost. If the timeline is later, the store has not heard of that server yet:
-// it looks for it now, because its own connections may stay at an old primary that still answers.
-func (p *past) goesOn(timeline string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.line.timeline == "" || timeline == p.line.timeline:
-		return nil
-	case timeline < p.line.timeline:
-		return fmt.Errorf("%w: the transaction is on an old primary, at timeline %s, and the store on a server at timeline %s", holdfast.ErrUnavailable, number(timeline), number(p.line.timeline))
-	}
-	ring(p.behind)
-	return fmt.Errorf("%w: the transaction is on a server at timeline %s, and the store still on one at timeline %s; it looks at its address now: run the transaction again", holdfast.ErrUnavailable, number(timeline), number(p.line.timeline))
+	return p.db.past.goesOn(timeline, branch)
 }
 
 // identity returns what distinguishes the tables of this store from all others.

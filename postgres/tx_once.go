@@ -103,7 +103,7 @@ func (db *DB) awaitEnd(ctx context.Context, was server) error {
 			switch now := serverOf(conn).line(); {
 			case was.system == "" || was.system != now.system:
 				return errElsewhere // it has other processes
-			case was.line() != now:
+			case !was.line().leadsTo(now) || was.timeline != now.timeline:
 				return nil // what the old server still does does not belong to this history, in which the proof is looked for
 			}
 			return each(ctx, conn, isAlive, []any{int32(was.pid), time.Since(began) > time.Second}, func(rows pgx.Rows) error {
