@@ -20,7 +20,7 @@ var _ holdfast.Journal = (*DB)(nil)
 func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
 	err := db.usable(ctx)
 	if err == nil {
-		wake := db.Wake()
+		wake := db.wakes.followers.Subscribe()
 		defer wake.Stop()
 		err = follow.Run(ctx, &journal{db: db}, f, wake.C, project)
 	}

@@ -25,7 +25,8 @@ const (
 )
 
 type wakes struct {
-	here holdfast.Wakes // the dispatchers of this process
+	here      holdfast.Wakes // the dispatchers of this process
+	followers holdfast.Wakes // the followers of the journal in this process
 
 	mu     sync.Mutex
 	lanes  map[int32]struct{} // to be told to other nodes
@@ -152,6 +153,7 @@ func (db *DB) listen(ctx context.Context) error {
 		return err
 	}
 	db.wakes.here.RingAll() // for wakes that were missed
+	db.wakes.followers.RingAll()
 	db.wakes.hearing.Do(func() { close(db.wakes.heard) })
 	for {
 		// A server may vanish silently; a ping finds out.
@@ -189,6 +191,7 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 // heard wakes this process, unless the notification is its own.
 func (db *DB) heard(ctx context.Context, text string) {
 	owner, what, _ := strings.Cut(text, ":")
+	db.wakes.followers.RingAll()
 	switch {
 	case owner == strconv.FormatInt(db.self.owner(), 10):
 	case what == hello:

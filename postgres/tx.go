@@ -241,6 +241,7 @@ func (tx *ownTx) publish() {
 	if len(tx.woken) > 0 {
 		tx.db.wake(tx.woken)
 	}
+	tx.db.wakes.followers.RingAll()
 }
 
 // wakes records lanes that may have something to claim after the commit.

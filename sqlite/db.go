@@ -116,7 +116,7 @@ type DB struct {
 	attached *attached // nil: the file belongs to the store alone
 
 	backups    *backups
-	followers  *followers
+	followers  holdfast.Wakes // rung when they have something to read
 	followed   atomic.Bool
 	notify     atomic.Int64 // the value of metaNotify
 	sweeps     sweeps
@@ -202,7 +202,7 @@ func newOwned(path string, o Options) *DB {
 func newDB(o Options) *DB {
 	db := &DB{
 		opts: o, log: o.Logger, routes: map[routeKey]route{}, names: map[int64]routeNames{},
-		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}), followers: newFollowers(),
+		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}),
 	}
 	db.lanes = newLanes(db)
 	db.sweeps.asked.some.Store(true)

@@ -6,47 +6,12 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/follow"
 )
 
 var _ holdfast.Journal = (*DB)(nil)
-
-// followers are the readers of the journal in this process.
-type followers struct {
-	mu    sync.Mutex
-	rings map[chan struct{}]struct{}
-}
-
-func newFollowers() *followers {
-	return &followers{rings: map[chan struct{}]struct{}{}}
-}
-
-// listen returns a channel that is rung when there is something to read. Call leave at the end.
-func (f *followers) listen() (ring chan struct{}, leave func()) {
-	ring = make(chan struct{}, 1)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.rings[ring] = struct{}{}
-	return ring, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.rings, ring)
-	}
-}
-
-func (f *followers) wake() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for c := range f.rings {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
-}
 
 // readByAll returns the last entry that every follower, of any process, has read.
 func readByAll(c *conn) (seq int64, err error) {
@@ -59,9 +24,9 @@ func readByAll(c *conn) (seq int64, err error) {
 
 // Project implements holdfast.Journal.
 func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
-	ring, leave := db.followers.listen()
-	defer leave()
-	err := follow.Run(ctx, journal{db}, f, ring, project)
+	wake := db.followers.Subscribe()
+	defer wake.Stop()
+	err := follow.Run(ctx, journal{db}, f, wake.C, project)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("project journal for %q: %w", f.Name, err)
 	}
@@ -177,7 +142,7 @@ type projected struct {
 // Write implements follow.Store.
 func (j journal) Write(ctx context.Context, name string, from, to int64, list []holdfast.Row) (moved bool, err error) {
 	k := &projected{db: j.db, name: name, from: from, to: to, list: list}
-	err = j.db.writer.do(ctx, k)
+	err = j.db.writer.along(ctx, k)
 	return k.moved, err
 }
 

@@ -2,10 +2,12 @@ package sqlite_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -40,6 +42,49 @@ func TestFollowerBesideATemporaryTable(t *testing.T) {
 		}
 		enqueue(t, a.DB, message("old"))
 		if err := <-follow("second", func(e holdfast.Entry) { t.Errorf("a new follower was told of %s", e.ID) }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What a follower writes shares the transaction of a message, if one comes soon, and has one of its
+// own otherwise.
+func TestAFollowerWritesAlongWithOthers(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := open(t, filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{})
+		defer shut(t, db)
+		ctx, stop := context.WithCancel(t.Context())
+		p, ended := &numbering{db: db}, make(chan error, 1)
+		go func() { ended <- p.run(ctx) }()
+		time.Sleep(100 * time.Millisecond)
+		unread := func() time.Time {
+			t.Helper()
+			all, err := db.Followers(ctx)
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%d followers, %v", len(all), err)
+			}
+			return all[0].Unread
+		}
+		enqueue(t, db, message("a"))
+		time.Sleep(time.Millisecond)
+		first := unread()
+		if first.IsZero() {
+			t.Error("its transaction did not wait for another message")
+		}
+		enqueue(t, db, message("b"))
+		if !unread().After(first) {
+			t.Error("it was not in the transaction of the other message")
+		}
+		time.Sleep(25 * time.Millisecond) // the next page is read
+		if unread().IsZero() {
+			t.Error("its second transaction did not wait")
+		}
+		if time.Sleep(20 * time.Millisecond); !unread().IsZero() {
+			t.Error("it waits for ever")
+		}
+		stop()
+		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})

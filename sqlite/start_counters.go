@@ -171,7 +171,7 @@ func (db *DB) loadMessageCounters(c *conn) error {
 // afresh, since a requeue makes a message due again.
 func (db *DB) loadJournal(c *conn, f fileInfo) error {
 	if f.followed {
-		db.followers.wake()
+		db.followers.RingAll()
 	}
 	decided, err := c.one(newDecisions, exists, db.attached.seen.event)
 	if err != nil || !decided {

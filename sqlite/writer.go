@@ -30,13 +30,14 @@ type work interface {
 
 // job is a work on its way through the writer.
 type job struct {
-	work  work
-	turn  *turn // in place of work: the caller has the connection alone
-	read  func(c *conn) error
-	bare  bool // read makes its own transactions
-	state atomic.Int32
-	err   error
-	done  chan struct{} // holds one signal
+	work    work
+	turn    *turn // in place of work: the caller has the connection alone
+	read    func(c *conn) error
+	bare    bool // read makes its own transactions
+	patient bool // waits for company: see along
+	state   atomic.Int32
+	err     error
+	done    chan struct{} // holds one signal
 }
 
 // take claims the job for the writer. It fails if the caller has given up.
@@ -64,6 +65,7 @@ type writer struct {
 
 	mu      sync.Mutex
 	queue   []*job
+	urgent  bool // a job of the queue does not wait for company
 	closing bool
 	fatal   error
 	ring    chan struct{} // holds one signal: there is work
@@ -95,6 +97,36 @@ func (w *writer) do(ctx context.Context, k work) error {
 	j := w.jobs.Get().(*job)
 	j.work = k
 	return w.await(ctx, j)
+}
+
+// company is how long a work that is in no hurry waits for others to share their transaction.
+const company = 20 * time.Millisecond
+
+// along is do for a work that is in no hurry. It shares the next transaction of others, so that it
+// costs no sync of its own. If there is none for a while, it gets its own.
+func (w *writer) along(ctx context.Context, k work) error {
+	j := w.jobs.Get().(*job)
+	j.work, j.patient = k, true
+	alone := time.AfterFunc(company, w.hurry)
+	defer alone.Stop()
+	return w.await(ctx, j)
+}
+
+// hurry makes the writer do what is queued.
+func (w *writer) hurry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) > 0 && !w.urgent {
+		w.urgent = true
+		w.signal()
+	}
+}
+
+func (w *writer) signal() {
+	select {
+	case w.ring <- struct{}{}:
+	default:
+	}
 }
 
 // inspect runs read on the writer's connection, between transactions, where it sees everything that
@@ -164,11 +196,9 @@ func (w *writer) push(j *job) error {
 		return w.closedError()
 	}
 	w.queue = append(w.queue, j)
-	if len(w.queue) == 1 {
-		select {
-		case w.ring <- struct{}{}:
-		default:
-		}
+	if !j.patient && !w.urgent {
+		w.urgent = true
+		w.signal()
 	}
 	return nil
 }
@@ -210,10 +240,7 @@ func (w *writer) close() {
 	w.mu.Lock()
 	w.closing = true
 	w.mu.Unlock()
-	select {
-	case w.ring <- struct{}{}:
-	default:
-	}
+	w.signal()
 	<-w.ended
 }
 
@@ -243,10 +270,13 @@ func (w *writer) run() {
 	}
 }
 
-// take removes the next group from the queue.
+// take removes the next group from the queue. It leaves jobs that wait for company.
 func (w *writer) take() (group []*job, more, closing bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !w.urgent && !w.closing {
+		return nil, false, false
+	}
 	items, bytes, n := 0, 0, 0
 	for n < len(w.queue) && items < groupItems && bytes < groupBytes {
 		if k := w.queue[n].work; k != nil {
@@ -257,10 +287,10 @@ func (w *writer) take() (group []*job, more, closing bool) {
 	}
 	group = w.queue[:n:n]
 	w.queue = w.queue[n:]
-	if len(w.queue) == 0 {
+	if w.urgent = len(w.queue) > 0; !w.urgent {
 		w.queue = nil
 	}
-	return group, len(w.queue) > 0, w.closing
+	return group, w.urgent, w.closing
 }
 
 // linger waits a little before the next group if commits are slow, so that callers who were just

@@ -139,7 +139,7 @@ func (tx *writeTx) publish() {
 		f()
 	}
 	if tx.journaled {
-		db.followers.wake()
+		db.followers.RingAll()
 	}
 	tx.drop()
 }

@@ -25,6 +25,7 @@ func journal(t *testing.T, m Maker) {
 		"each entry counts once":                entriesOnce,
 		"what ends together is told one by one": settledTogether,
 		"a projection that fails writes none":   projectionFails,
+		"a follower learns of each commit":      learnsAtOnce,
 		"a new follower begins where it says":   followerBegins,
 		"who is forgotten ends":                 followerForgotten,
 		"a page is bounded":                     pageBounded,
@@ -195,6 +196,29 @@ func settledTogether(k *kit) {
 		if e := r.History[len(r.History)-1]; e.Kind != holdfast.Attempted || e.State != holdfast.Delivered || e.Took != time.Duration(r.Seq)*time.Second {
 			k.t.Errorf("the last of %s is %+v, want its own attempt", id, e)
 		}
+	}
+}
+
+// learnsAtOnce waits for some settlements to be read, each after the one before. A follower that
+// only polls needs a second for each.
+func learnsAtOnce(k *kit) {
+	l := &ledger{k: k, name: "f"}
+	k.put(many(5, "m", holdfast.Message{})...)
+	claims := k.claim(5)
+	stop := l.start()
+	fastest := time.Hour
+	for i, c := range claims {
+		began := time.Now()
+		k.wins(c, delivered())
+		if l.reads(); i > 0 { // a new follower looks by itself
+			fastest = min(fastest, time.Since(began))
+		}
+	}
+	if err := stop(); err != nil {
+		k.t.Error(err)
+	}
+	if fastest > 500*time.Millisecond {
+		k.t.Errorf("the fastest was read after %v", fastest)
 	}
 }
 

@@ -42,6 +42,10 @@ type Store[P comparable] interface {
 	Write(ctx context.Context, name string, from, to P, list []holdfast.Row) (moved bool, err error)
 }
 
+// gap is the shortest time between the reads of two pages, unless the first was full. While entries
+// keep coming, a page then has many, and its transaction is worth its cost.
+const gap = 20 * time.Millisecond
+
 // Run follows until ctx ends, which is no error, or until something fails. The journal signals wake
 // when there is more; a poll is the backstop. After a temporary error of the store it waits and
 // continues.
@@ -53,6 +57,7 @@ func Run[P comparable](ctx context.Context, s Store[P], f holdfast.Follower, wak
 	poll := time.NewTicker(time.Second)
 	defer poll.Stop()
 	for {
+		next := time.NewTimer(gap)
 		more, err := l.page(ctx)
 		own, ours := errors.AsType[*projectError](err)
 		switch {
@@ -70,6 +75,11 @@ func Run[P comparable](ctx context.Context, s Store[P], f holdfast.Follower, wak
 			return nil
 		case <-wake:
 		case <-poll.C:
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-next.C:
 		}
 	}
 }
