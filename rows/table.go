@@ -30,6 +30,7 @@ type Column struct {
 	Secret bool   // the SHA-256 of a secret: 32 bytes
 	Exact  bool   // the text must not be changed
 	Field  string // name of the struct's field, for people
+	Fixed  bool   // the row never changes: another one with its key and the same value here replaces nothing
 	Final  int64  // a row with this value is not replaced; zero: every row may be
 
 	field int
@@ -208,6 +209,8 @@ func describe(r Row) *Table {
 				c.Grows = true
 			case "exact":
 				c.Exact = true
+			case "fixed":
+				c.Fixed = true
 			case "final":
 				c.Final, _ = strconv.ParseInt(value, 10, 64)
 			case "beside":

@@ -71,6 +71,10 @@ func Replace(t *rows.Table, greater string) string {
 		if c.Grows {
 			value = greater + "(" + value + ", o." + c.Name + " + 1)"
 		}
+		if c.Fixed {
+			sets, where = []string{c.Name + " = " + value}, " WHERE o."+c.Name+" <> "+value
+			break
+		}
 		sets = append(sets, c.Name+" = "+value)
 		if c.Final != 0 {
 			where = " WHERE o." + c.Name + " <> " + strconv.FormatInt(c.Final, 10)

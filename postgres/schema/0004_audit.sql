@@ -1,0 +1,106 @@
+-- Logs of audit records: those of this database, one for each of its histories, and copies of those
+-- of other nodes.
+CREATE TABLE hf_audit_log (
+  log      bigint PRIMARY KEY,
+  origin   text COLLATE "C" NOT NULL UNIQUE,
+  own      boolean NOT NULL,              -- appended by this store
+  opened   bigint NOT NULL,
+  size     bigint NOT NULL,               -- number of the last record
+  head     bytea NOT NULL,                -- chain hash of the last record
+  cut      bigint NOT NULL,               -- records up to here were purged
+  cut_hash bytea                          -- chain hash of the last purged record
+);
+
+-- The records. leaf and hash are the record; the other columns are taken from it, to search by.
+CREATE TABLE hf_audit (
+  log      bigint NOT NULL,
+  seq      bigint NOT NULL,
+  id       bytea NOT NULL,                -- of the event, as in hf_message
+  at       bigint NOT NULL,               -- microseconds since 1970, by the clock of whoever saw it
+  stored   bigint NOT NULL,
+  channel  text COLLATE "C" NOT NULL,
+  kind     text COLLATE "C" NOT NULL,
+  status   text COLLATE "C" NOT NULL,
+  failed   boolean NOT NULL,
+  site     text COLLATE "C" NOT NULL,
+  node     text COLLATE "C" NOT NULL,
+  instance text COLLATE "C",
+  actor    text COLLATE "C",
+  target   text COLLATE "C",              -- NULL: none, or in hf_audit_value
+  corr     text COLLATE "C",
+  leaf     bytea NOT NULL,
+  hash     bytea NOT NULL,
+  PRIMARY KEY (log, seq)
+);
+
+CREATE UNIQUE INDEX hf_audit_id ON hf_audit (id);
+CREATE INDEX hf_audit_at ON hf_audit (at, log, seq);
+CREATE INDEX hf_audit_site ON hf_audit (site, at, log, seq);
+CREATE INDEX hf_audit_actor ON hf_audit (actor, at, log, seq) WHERE actor IS NOT NULL;
+CREATE INDEX hf_audit_target ON hf_audit (target, at, log, seq) WHERE target IS NOT NULL;
+CREATE INDEX hf_audit_corr ON hf_audit (corr, at, log, seq) WHERE corr IS NOT NULL;
+CREATE INDEX hf_audit_failed ON hf_audit (at, log, seq) WHERE failed;
+
+-- A record never changes, and goes only with the prefix that a signed record of the purge names.
+CREATE OR REPLACE FUNCTION hf_audit_fixed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'audit records do not change';
+END $$;
+
+CREATE OR REPLACE FUNCTION hf_audit_kept() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM hf_audit_log WHERE log = OLD.log AND cut >= OLD.seq) THEN
+    RAISE EXCEPTION 'audit records are deleted by a purge only';
+  END IF;
+  RETURN OLD;
+END $$;
+
+CREATE TRIGGER hf_audit_fixed BEFORE UPDATE ON hf_audit FOR EACH ROW EXECUTE FUNCTION hf_audit_fixed();
+CREATE TRIGGER hf_audit_kept BEFORE DELETE ON hf_audit FOR EACH ROW EXECUTE FUNCTION hf_audit_kept();
+CREATE TRIGGER hf_audit_whole BEFORE TRUNCATE ON hf_audit FOR EACH STATEMENT EXECUTE FUNCTION hf_audit_fixed();
+
+-- Personal values, to which the records have commitments. They can be erased.
+CREATE TABLE hf_audit_value (
+  log   bigint NOT NULL,
+  seq   bigint NOT NULL,
+  field text COLLATE "C" NOT NULL,
+  salt  bytea NOT NULL,
+  value text COLLATE "C" NOT NULL,
+  PRIMARY KEY (log, seq, field)
+);
+
+CREATE INDEX hf_audit_value_target ON hf_audit_value (value, log, seq) WHERE field = 'target';
+
+-- The Merkle tree of each log: 256 hashes in a tile.
+CREATE TABLE hf_audit_tile (
+  log    bigint NOT NULL,
+  level  bigint NOT NULL,
+  number bigint NOT NULL,
+  hashes bytea NOT NULL,
+  PRIMARY KEY (log, level, number)
+);
+
+-- Signed checkpoints: of this database's logs, and those of others that it keeps as a witness.
+CREATE TABLE hf_audit_checkpoint (
+  origin text COLLATE "C" NOT NULL,
+  size   bigint NOT NULL,
+  root   bytea NOT NULL,
+  note   text NOT NULL,
+  seen   bigint NOT NULL,
+  PRIMARY KEY (origin, size)
+);
+
+-- Ranges of records that copies of logs lack.
+CREATE TABLE hf_audit_gap (
+  log   bigint NOT NULL,
+  first bigint NOT NULL,
+  last  bigint NOT NULL,
+  PRIMARY KEY (log, first)
+);
+
+CREATE TABLE hf_audit_hold (
+  name   text COLLATE "C" PRIMARY KEY,
+  filter text NOT NULL,
+  actor  text COLLATE "C" NOT NULL,
+  since  bigint NOT NULL
+);

@@ -1,0 +1,98 @@
+-- Logs of audit records: this node's own, one for each history of the store, and copies of those of
+-- other nodes.
+CREATE TABLE hf_audit_log (
+  log      INTEGER PRIMARY KEY,
+  origin   TEXT NOT NULL UNIQUE,
+  own      INTEGER NOT NULL,              -- 1: appended by this store
+  opened   INTEGER NOT NULL,
+  size     INTEGER NOT NULL,              -- number of the last record
+  head     BLOB NOT NULL,                 -- chain hash of the last record
+  cut      INTEGER NOT NULL,              -- records up to here were purged
+  cut_hash BLOB                           -- chain hash of the last purged record
+) STRICT;
+
+-- The records. leaf and hash are the record; the other columns are taken from it, to search by.
+CREATE TABLE hf_audit (
+  log      INTEGER NOT NULL,
+  seq      INTEGER NOT NULL,
+  id       ANY NOT NULL,                  -- of the event, as in hf_message
+  at       INTEGER NOT NULL,              -- microseconds since 1970, by the clock of whoever saw it
+  stored   INTEGER NOT NULL,
+  channel  TEXT NOT NULL,
+  kind     TEXT NOT NULL,
+  status   TEXT NOT NULL,
+  failed   INTEGER NOT NULL,
+  site     TEXT NOT NULL,
+  node     TEXT NOT NULL,
+  instance TEXT,
+  actor    TEXT,
+  target   TEXT,                          -- NULL: none, or in hf_audit_value
+  corr     TEXT,
+  leaf     BLOB NOT NULL,
+  hash     BLOB NOT NULL,
+  PRIMARY KEY (log, seq)
+) STRICT;
+
+CREATE UNIQUE INDEX hf_audit_id ON hf_audit (id);
+CREATE INDEX hf_audit_at ON hf_audit (at, log, seq);
+CREATE INDEX hf_audit_site ON hf_audit (site, at, log, seq);
+CREATE INDEX hf_audit_actor ON hf_audit (actor, at, log, seq) WHERE actor IS NOT NULL;
+CREATE INDEX hf_audit_target ON hf_audit (target, at, log, seq) WHERE target IS NOT NULL;
+CREATE INDEX hf_audit_corr ON hf_audit (corr, at, log, seq) WHERE corr IS NOT NULL;
+CREATE INDEX hf_audit_failed ON hf_audit (at, log, seq) WHERE failed = 1;
+
+-- A record never changes, and goes only with the prefix that a signed record of the purge names.
+CREATE TRIGGER hf_audit_fixed BEFORE UPDATE ON hf_audit BEGIN
+  SELECT RAISE(ABORT, 'audit records do not change');
+END;
+
+CREATE TRIGGER hf_audit_kept BEFORE DELETE ON hf_audit
+WHEN NOT EXISTS (SELECT 1 FROM hf_audit_log WHERE log = OLD.log AND cut >= OLD.seq) BEGIN
+  SELECT RAISE(ABORT, 'audit records are deleted by a purge only');
+END;
+
+-- Personal values, to which the records have commitments. They can be erased.
+CREATE TABLE hf_audit_value (
+  log   INTEGER NOT NULL,
+  seq   INTEGER NOT NULL,
+  field TEXT NOT NULL,
+  salt  BLOB NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (log, seq, field)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX hf_audit_value_target ON hf_audit_value (value, log, seq) WHERE field = 'target';
+
+-- The Merkle tree of each log: 256 hashes in a tile.
+CREATE TABLE hf_audit_tile (
+  log    INTEGER NOT NULL,
+  level  INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  hashes BLOB NOT NULL,
+  PRIMARY KEY (log, level, number)
+) STRICT;
+
+-- Signed checkpoints: of this node's logs, and those of others that it keeps as a witness.
+CREATE TABLE hf_audit_checkpoint (
+  origin TEXT NOT NULL,
+  size   INTEGER NOT NULL,
+  root   BLOB NOT NULL,
+  note   TEXT NOT NULL,
+  seen   INTEGER NOT NULL,
+  PRIMARY KEY (origin, size)
+) STRICT, WITHOUT ROWID;
+
+-- Ranges of records that copies of logs lack.
+CREATE TABLE hf_audit_gap (
+  log   INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last  INTEGER NOT NULL,
+  PRIMARY KEY (log, first)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_audit_hold (
+  name   TEXT PRIMARY KEY,
+  filter TEXT NOT NULL,
+  actor  TEXT NOT NULL,
+  since  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
