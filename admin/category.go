@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,38 +74,4 @@ func (s *Service) inCategory(category string) (names []string, faults []api.Faul
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// pageOfCategory lists the messages of several destinations, one destination after the other: the store lists
-// each by itself. A position is the store's position, an @ and the destination's name.
-func (m Messages) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (out api.MessagePage, err error) {
-	after, name, found := strings.Cut(q.After, "@")
-	if q.After != "" && (!found || name == "") {
-		return out, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a position in this list; use next of the previous page unchanged"})
-	}
-	var all holdfast.Page
-	limit := cmp.Or(q.Limit, 50) // the store's default
-	for _, d := range names {
-		if d < name { // already listed, or new since then
-			continue
-		}
-		if d != name {
-			after = ""
-		}
-		if len(all.Records) == limit {
-			all.Next = "@" + d
-			break
-		}
-		q.Destination, q.After, q.Limit = d, after, limit-len(all.Records)
-		page, err := m.outbox().List(ctx, q)
-		if err != nil {
-			return out, m.refuse(ctx, "list messages", err)
-		}
-		all.Records = append(all.Records, page.Records...)
-		if page.Next != "" {
-			all.Next = page.Next + "@" + d
-			break
-		}
-	}
-	return m.pageOf(all), nil
 }

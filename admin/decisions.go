@@ -97,6 +97,11 @@ func (m Messages) decide(ctx context.Context, text string, verb holdfast.Verb, c
 	if p != nil {
 		return out, p
 	}
+	if may := Granted(ctx); !may.Whole() { // a message keeps its destination, so that nothing comes between
+		if _, err := m.get(ctx, id); err != nil {
+			return out, m.missing(ctx, "read the message", id, err)
+		}
+	}
 	r, err := change(m.outbox(), id)
 	if errors.Is(err, holdfast.ErrState) {
 		// Read only to name the state: the store has already refused the decision.

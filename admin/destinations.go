@@ -18,8 +18,11 @@ import (
 type Destinations struct{ *Service }
 
 // Get returns one destination.
-func (d Destinations) Get(name string) (api.DestinationStatus, error) {
-	list := d.List().Destinations
+func (d Destinations) Get(ctx context.Context, name string) (api.DestinationStatus, error) {
+	if !within(ctx, d.here(name)) {
+		return api.DestinationStatus{}, outside("destination", name)
+	}
+	list := d.List(ctx).Destinations
 	i := slices.IndexFunc(list, func(d api.DestinationStatus) bool { return d.Name == name })
 	if i < 0 {
 		return api.DestinationStatus{}, api.NotFound.Problem(fmt.Sprintf("there is no destination %s, and no message for one; GET /v1/destinations lists those there are", api.Clip(name)))
@@ -38,7 +41,7 @@ func (d Destinations) Resume(ctx context.Context, name string) (api.DestinationS
 }
 
 func (d Destinations) decide(ctx context.Context, name, done string, decide func(c Control, ctx context.Context, destination, actor string) error) (is api.DestinationStatus, err error) {
-	if _, err := d.Get(name); err != nil {
+	if _, err := d.Get(ctx, name); err != nil {
 		return is, err
 	}
 	if d.Control == nil {
@@ -48,11 +51,11 @@ func (d Destinations) decide(ctx context.Context, name, done string, decide func
 		return is, d.refuse(ctx, "decide about the destination", err)
 	}
 	d.noted(ctx, "destination "+done+" by a person", slog.String("destination", name))
-	return d.Get(name)
+	return d.Get(ctx, name)
 }
 
-// List returns all destinations by name.
-func (d Destinations) List() api.DestinationList {
+// List returns all destinations of the caller's scope, by name.
+func (d Destinations) List(ctx context.Context) api.DestinationList {
 	counts := d.Outbox.Counts().Lanes
 	lanes := map[string]holdfast.LaneStatus{}
 	if d.Lanes != nil {
@@ -79,6 +82,7 @@ func (d Destinations) List() api.DestinationList {
 			list = append(list, statusOf(name, c, lanes))
 		}
 	}
+	list = slices.DeleteFunc(list, func(one api.DestinationStatus) bool { return !within(ctx, d.here(one.Name)) })
 	slices.SortFunc(list, func(a, b api.DestinationStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return api.DestinationList{Destinations: list}
 }

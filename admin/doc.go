@@ -6,9 +6,9 @@
 // Promised: a person's decision (retry, discard, done) names the state that it starts
 // from, and is refused in any other state. The payload of a message is stored and shown
 // byte by byte as it was sent. A refusal is an *api.Problem, which reports all faults at
-// once. The context says who asks (As); histories and the log record it.
+// once. The context says who asks (As); histories and the log record it, and nothing
+// outside of the caller's scope is shown or changed.
 //
-// Not promised: access control, which is up to the caller; the order of requests
-// that overlap; that a page of a list is a snapshot.
-// questions that overlap; that a page of a list is a snapshot.
+// Not promised: that the caller has the right to ask, which whoever calls has checked;
+// the order of requests that overlap; that a page of a list is a snapshot.
 package admin

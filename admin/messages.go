@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
@@ -12,6 +13,16 @@ import (
 type Messages struct {
 	*Service
 	there holdfast.Outbox // the outbox of a site; nil: the node's own
+	site  string          // whose outbox there is
+}
+
+// object is what a scope is asked about a message to this destination.
+func (m Messages) object(destination string) api.Object {
+	o := m.here(destination)
+	if m.there != nil {
+		o.Site = m.site
+	}
+	return o
 }
 
 func (m Messages) outbox() holdfast.Outbox {
@@ -41,31 +52,65 @@ type MessageQuery struct {
 	Limit       int    // zero: the store's default
 }
 
-// List returns a page, newest first.
+// List returns a page, newest first. If the category or the caller's scope narrows it to some destinations, it
+// is the newest first of each of them.
 func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessagePage, err error) {
 	states, faults := statesOf(of.States)
 	if len(faults) > 0 {
 		return page, api.Faulty(faults...)
 	}
 	q := holdfast.Query{States: states, Destination: of.Destination, Held: of.Held, Limit: of.Limit, After: of.After}
-	if of.Category == "" {
+	names, narrowed, p := m.narrow(ctx, of)
+	if p != nil {
+		return page, p
+	}
+	read := func(q holdfast.Query) (holdfast.Page, error) {
 		found, err := m.outbox().List(ctx, q)
 		if err != nil {
-			return page, m.refuse(ctx, "list messages", err)
+			return found, m.refuse(ctx, "list messages", err)
 		}
-		return m.pageOf(found), nil
+		return found, nil
 	}
-	if m.there != nil {
-		return page, api.Unsupported.Problem("the categories of a site's destinations are known at the site; name a destination, or none")
+	var found holdfast.Page
+	if narrowed {
+		found.Records, found.Next, err = pageOver(names, of.After, of.Limit, func(name, after string, limit int) ([]holdfast.Record, string, error) {
+			q.Destination, q.After, q.Limit = name, after, limit
+			one, err := read(q)
+			return one.Records, one.Next, err
+		})
+	} else {
+		found, err = read(q)
 	}
-	if of.Destination != "" {
-		return page, api.Faulty(api.Fault{Field: "category", Value: api.Clip(of.Category), Problem: "excludes destination, which has one category; leave one of them out"})
+	if err != nil {
+		return page, err
 	}
-	names, faults := m.inCategory(of.Category)
-	if len(faults) > 0 {
-		return page, api.Faulty(faults...)
+	return m.pageOf(found), nil
+}
+
+// narrow returns the destinations that a list is about, unless it is about all: those that the query names, as
+// far as the caller's scope has them.
+func (m Messages) narrow(ctx context.Context, of *MessageQuery) (names []string, narrowed bool, p *api.Problem) {
+	scope := Granted(ctx).Scope
+	if o := m.object(""); !scope.AtSite(o.Site) {
+		return nil, false, outside("site", o.Site)
 	}
-	return m.pageOfCategory(ctx, q, names)
+	switch {
+	case of.Category != "" && m.there != nil:
+		return nil, false, api.Unsupported.Problem("the categories of a site's destinations are known at the site; name a destination, or none")
+	case of.Category != "" && of.Destination != "":
+		return nil, false, api.Faulty(api.Fault{Field: "category", Value: api.Clip(of.Category), Problem: "excludes destination, which has one category; leave one of them out"})
+	case of.Category != "":
+		var faults []api.Fault
+		if names, faults = m.inCategory(of.Category); len(faults) > 0 {
+			return nil, false, api.Faulty(faults...)
+		}
+		return slices.DeleteFunc(names, func(d string) bool { return !scope.Has(m.object(d)) }), true, nil
+	case of.Destination == "":
+		return scope.Destinations, len(scope.Destinations) > 0, nil
+	case !scope.Has(m.object(of.Destination)):
+		return nil, false, outside("destination", of.Destination)
+	}
+	return nil, false, nil
 }
 
 // Get returns one message with everything that is known about it.
@@ -74,11 +119,21 @@ func (m Messages) Get(ctx context.Context, text string) (d api.MessageDetail, er
 	if p != nil {
 		return d, p
 	}
-	r, err := m.outbox().Get(ctx, id)
+	r, err := m.get(ctx, id)
 	if err != nil {
 		return d, m.missing(ctx, "read the message", id, err)
 	}
 	return m.detailOf(&r), nil
+}
+
+// get reads a message. To a caller whose scope does not have it, it is not kept: an answer must not tell which
+// ids there are.
+func (m Messages) get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) {
+	r, err := m.outbox().Get(ctx, id)
+	if err == nil && !within(ctx, m.object(r.Message.Destination)) {
+		return holdfast.Record{}, holdfast.ErrNotFound
+	}
+	return r, err
 }
 
 // statesOf reads state=parked,expired and state=parked&state=expired.

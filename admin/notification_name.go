@@ -30,6 +30,8 @@ func (s *Service) copies(ctx context.Context, site, text string) ([]notify.Recor
 		if site, p = s.siteOf(ctx, id); p != nil {
 			return nil, p
 		}
+	} else if !within(ctx, api.Object{Site: site}) {
+		return nil, outside("site", site)
 	}
 	copies, err := s.Notify.Notification(ctx, site, id)
 	if errors.Is(err, holdfast.ErrNotFound) || err == nil && len(copies) == 0 {
@@ -45,9 +47,15 @@ func (s *Service) copies(ctx context.Context, site, text string) ([]notify.Recor
 	return copies, nil
 }
 
+// sitesOf finds the senders of a notification that are in the caller's scope.
+func (s *Service) sitesOf(ctx context.Context, id holdfast.ID) ([]string, error) {
+	sites, err := s.Notify.NotificationSites(ctx, id)
+	return slices.DeleteFunc(sites, func(site string) bool { return !within(ctx, api.Object{Site: site}) }), err
+}
+
 // siteOf finds the sender of a notification, if only one is possible.
 func (s *Service) siteOf(ctx context.Context, id holdfast.ID) (string, *api.Problem) {
-	sites, err := s.Notify.NotificationSites(ctx, id)
+	sites, err := s.sitesOf(ctx, id)
 	switch {
 	case err != nil:
 		return "", s.refuse(ctx, "look the notification up", err)
@@ -80,7 +88,7 @@ func (s *Service) ofID(ctx context.Context, text string, q *notify.Query) (page 
 	if p != nil {
 		return page, p
 	}
-	sites, err := s.Notify.NotificationSites(ctx, id)
+	sites, err := s.sitesOf(ctx, id)
 	if err != nil {
 		return page, s.refuse(ctx, "look the notification up", err)
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -32,7 +33,8 @@ type NotificationQuery struct {
 	Limit   int    // zero: the store's default
 }
 
-// List returns a page of copies, newest first.
+// List returns a page of copies, newest first. If the caller's scope names sites, it is the newest first of
+// each of them.
 func (s Notifications) List(ctx context.Context, in *NotificationQuery) (out api.NotificationPage, err error) {
 	if s.Notify == nil {
 		return out, noNotify()
@@ -56,6 +58,13 @@ func (s Notifications) List(ctx context.Context, in *NotificationQuery) (out api
 	if faults = append(faults, wrong...); len(faults) > 0 {
 		return out, api.Faulty(faults...)
 	}
+	scope, site := Granted(ctx).Scope, cmp.Or(in.Site, s.From())
+	if in.Site == "" && len(scope.Sites) > 0 {
+		site = scope.Sites[0]
+	}
+	if !scope.Has(api.Object{Site: site}) {
+		return out, outside("site", site)
+	}
 	if in.ID != "" {
 		page, p := s.ofID(ctx, in.ID, &q)
 		if p != nil {
@@ -63,9 +72,25 @@ func (s Notifications) List(ctx context.Context, in *NotificationQuery) (out api
 		}
 		return notificationPageOf(&page), nil
 	}
-	page, err := s.Notify.Notifications(ctx, q)
+	read := func(q notify.Query) (notify.Page, error) {
+		page, err := s.Notify.Notifications(ctx, q)
+		if err != nil {
+			return page, s.refuse(ctx, "list notifications", err)
+		}
+		return page, nil
+	}
+	var page notify.Page
+	if in.Site == "" && len(scope.Sites) > 0 {
+		page.Records, page.Next, err = pageOver(scope.Sites, in.After, in.Limit, func(site, after string, limit int) ([]notify.Record, string, error) {
+			q.Site, q.After, q.Limit = site, after, limit
+			one, err := read(q)
+			return one.Records, one.Next, err
+		})
+	} else {
+		page, err = read(q)
+	}
 	if err != nil {
-		return out, s.refuse(ctx, "list notifications", err)
+		return out, err
 	}
 	return notificationPageOf(&page), nil
 }

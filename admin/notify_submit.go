@@ -38,6 +38,9 @@ func (s *Service) tell(ctx context.Context, n notify.Notification, faults []api.
 	if s.Notifier == nil {
 		return holdfast.Receipt{}, s.noNotifications()
 	}
+	if !within(ctx, s.here("")) {
+		return holdfast.Receipt{}, outside("site", s.From())
+	}
 	if n.ID == "" {
 		n.ID = holdfast.NewID()
 	} else if id, err := holdfast.ParseID(string(n.ID)); err != nil {
@@ -67,6 +70,9 @@ func (s *Service) tell(ctx context.Context, n notify.Notification, faults []api.
 func (s *Service) standing(ctx context.Context, text string) (d api.NotificationDetail, err error) {
 	if s.Notifier == nil {
 		return d, s.noNotifications()
+	}
+	if !within(ctx, s.here("")) {
+		return d, outside("site", s.From())
 	}
 	id, p := parseID(text)
 	if p != nil {

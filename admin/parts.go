@@ -72,23 +72,19 @@ type ChannelOffice interface {
 }
 
 // TokenStore keeps tokens as hashes of their secrets. Its methods are atomic and may be called concurrently.
-// It uses plain types, so that a store need not import this package.
+// It uses plain types, so that a store need not import this package: rights is a text, as api.Grant writes it.
 type TokenStore interface {
-	// CreateToken keeps a token. If the name is taken, the error is holdfast.ErrConflict.
-	CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error
+	// CreateToken keeps a token, which ends after lasts by the store's clock; zero: it does not end. If the
+	// name is taken, the error is holdfast.ErrConflict.
+	CreateToken(ctx context.Context, name, rights string, lasts time.Duration, hash [32]byte, actor string) error
 	// DeleteToken ends a token. If no token has the name, the error is holdfast.ErrNotFound.
 	DeleteToken(ctx context.Context, name string, actor string) error
-	// FindToken returns the token with this hash, or holdfast.ErrNotFound. It is called for every request,
-	// and may record the time.
-	FindToken(ctx context.Context, hash [32]byte) (name, role string, err error)
+	// FindToken returns the token with this hash, or holdfast.ErrNotFound if there is none or its time is
+	// over. It is called for every request, and may record the time.
+	FindToken(ctx context.Context, hash [32]byte) (name, rights string, err error)
 	// EachToken calls yield for each token, by name. lastUsed is zero if the token was never used, or its use
-	// was not recorded.
-	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
-}
-
-// CallLog is told of each call that may change something; a holdfast.Journal is one.
-type CallLog interface {
-	Append(ctx context.Context, entries ...holdfast.Entry) error
+	// was not recorded; until is zero if it does not end, and ended says that it has.
+	EachToken(ctx context.Context, yield func(name, rights string, created, lastUsed, until time.Time, ended bool)) error
 }
 
 // Central is what a central node knows about its sites and may ask them. *link.Central implements it.

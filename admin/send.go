@@ -29,6 +29,9 @@ func (m Messages) Send(ctx context.Context, req *api.NewMessage, key string, wro
 			api.Fault{Field: "payload", Value: fmt.Sprintf("%d bytes", size), Problem: fmt.Sprintf("at most %d bytes are taken", m.LargestPayload())})
 	}
 	forwarded := m.toCentral(req)
+	if !within(ctx, m.here(req.Destination)) {
+		return sent, outside("destination", req.Destination)
+	}
 	if req.Category == string(holdfast.CategoryNotification) && !forwarded && !m.knows(req.Destination) {
 		return m.notifyByMessage(ctx, req, key, wrong)
 	}

@@ -76,6 +76,7 @@ type Service struct {
 
 	// changing is held while a list or channel is changed, from reading it to storing it.
 	changing sync.Mutex
+	denials  denials
 }
 
 // Check returns every fault of the Service.
@@ -156,42 +157,4 @@ func (s *Service) laneNow(name string) (l holdfast.LaneStatus, known bool) {
 // noted logs who changed what.
 func (s *Service) noted(ctx context.Context, what string, attrs ...slog.Attr) {
 	s.Log().LogAttrs(ctx, slog.LevelInfo, what, append(attrs, slog.String("actor", Actor(ctx)))...) //nolint:sloglint // constant at each call
-}
-
-// callBound is how long an answer waits for the journal.
-const callBound = 2 * time.Second
-
-// Called tells Calls about a call that has ended: its operation, its subject and its result.
-func (s *Service) Called(ctx context.Context, operation, subject string, result error) {
-	if s.Calls == nil {
-		return
-	}
-	e := holdfast.Entry{Kind: holdfast.Called, Code: operation, Subject: api.Clip(subject), Actor: api.Clip(Actor(ctx)), Outcome: holdfast.Succeeded}
-	if result != nil {
-		e.Outcome, e.Error = holdfast.Transient, "the node failed"
-		if p, ok := errors.AsType[*api.Problem](result); ok {
-			e.Error = api.Clip(p.Detail)
-			if p.Status < 500 {
-				e.Outcome = holdfast.Permanent
-			}
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
-	defer cancel()
-	if err := s.Calls.Append(ctx, e); err != nil {
-		s.Log().LogAttrs(ctx, slog.LevelWarn, "API call not written to the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
-	}
-}
-
-type actorKey struct{}
-
-// As returns a context in which name asks. What name does is recorded under that name.
-func As(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, actorKey{}, name)
-}
-
-// Actor returns who asks; api.Local if the context does not say.
-func Actor(ctx context.Context) string {
-	name, _ := ctx.Value(actorKey{}).(string)
-	return cmp.Or(name, api.Local)
 }

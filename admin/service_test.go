@@ -88,7 +88,7 @@ func TestWhoDoesNotSayWhoTheyAreIsLocal(t *testing.T) {
 	t.Parallel()
 	service, store := office()
 	for want, ctx := range map[string]context.Context{
-		api.Local: t.Context(), "jane": admin.As(t.Context(), "jane"),
+		api.Local: t.Context(), "jane": admin.As(t.Context(), "jane", api.Everything()),
 	} {
 		id := send(t, service, "inventory")
 		if _, err := (admin.Messages{Service: service}).Discard(ctx, string(id)); err != nil {

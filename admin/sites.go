@@ -20,7 +20,7 @@ func noCentral() *api.Problem {
 	return api.Unsupported.Problem("this node is not a central and has no sites")
 }
 
-// List returns all sites by name, with the last report of each.
+// List returns the sites of the caller's scope by name, with the last report of each.
 func (s Sites) List(ctx context.Context) (api.SiteList, error) {
 	if s.Central == nil {
 		return api.SiteList{}, noCentral()
@@ -29,9 +29,11 @@ func (s Sites) List(ctx context.Context) (api.SiteList, error) {
 	if err != nil {
 		return api.SiteList{}, s.refuse(ctx, "list sites", err)
 	}
-	list := make([]api.Site, len(all))
+	list := make([]api.Site, 0, len(all))
 	for i := range all {
-		list[i] = siteOf(&all[i])
+		if within(ctx, api.Object{Site: all[i].Name}) {
+			list = append(list, siteOf(&all[i]))
+		}
 	}
 	return api.SiteList{Sites: list}, nil
 }
@@ -76,6 +78,9 @@ func noSite(name string) *api.Problem {
 
 // Get returns one site.
 func (s Sites) Get(ctx context.Context, name string) (api.Site, error) {
+	if !within(ctx, api.Object{Site: name}) {
+		return api.Site{}, outside("site", name)
+	}
 	one, err := s.site(ctx, name)
 	if err != nil {
 		return api.Site{}, err
@@ -139,6 +144,9 @@ func (s Sites) Revoke(ctx context.Context, name string) error {
 // At returns the messages of a site that can be asked. People may read them and decide about them from here,
 // but cannot send any there. Categories are the site's own.
 func (s Sites) At(ctx context.Context, name string) (m Messages, err error) {
+	if may := Granted(ctx); !may.AtSite(name) {
+		return m, outside("site", name)
+	}
 	one, err := s.site(ctx, name)
 	if err != nil {
 		return m, err
@@ -146,5 +154,5 @@ func (s Sites) At(ctx context.Context, name string) (m Messages, err error) {
 	if !one.Revoked.IsZero() {
 		return m, api.NotFound.Problem(fmt.Sprintf("site %q is revoked, and cannot be asked", name), api.Fault{Field: "site", Value: name, Problem: "is revoked"})
 	}
-	return Messages{s.Service, s.Central.Outbox(name)}, nil
+	return Messages{s.Service, s.Central.Outbox(name), name}, nil
 }

@@ -2,13 +2,16 @@ package admin
 
 import (
 	"strings"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// checkToken reports the faults of a new token's name and role.
-func checkToken(t *api.NewToken) []api.Fault {
-	var faults []api.Fault
+// longestToken is the longest time that a token may be given for: ten years.
+const longestToken = 10 * 365 * 24 * time.Hour
+
+// readToken returns what a new token may do, and for how long; zero: it does not end.
+func readToken(t *api.NewToken) (may api.Grant, lasts time.Duration, faults []api.Fault) {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@"
 	bad := func(r rune) bool { return !strings.ContainsRune(allowed, r) }
 	switch {
@@ -19,8 +22,30 @@ func checkToken(t *api.NewToken) []api.Fault {
 	case t.Name == api.Local || t.Name == "." || t.Name == "..":
 		faults = append(faults, api.Fault{Field: "name", Value: t.Name, Problem: "is reserved; take another name"})
 	}
-	if t.Role.Rank() == 0 {
-		faults = append(faults, api.Fault{Field: "role", Value: api.Clip(string(t.Role)), Problem: "must be read, operate or admin"})
+	set := t.Rights
+	switch {
+	case t.Role == "":
+	case len(set) > 0:
+		faults = append(faults, api.Fault{Field: "rights", Problem: "exclude role, which names a set of them; leave one of the two out"})
+	case t.Role.Rights() == nil:
+		faults = append(faults, api.Fault{Field: "role", Value: api.Clip(string(t.Role)), Problem: "must be read, operate, auditor or admin"})
+	default:
+		set = t.Role.Rights()
 	}
-	return faults
+	if t.Role == "" || len(set) > 0 {
+		var wrong []api.Fault
+		may, wrong = api.NewGrant(set, api.Scope{Sites: t.Sites, Destinations: t.Destinations, Topics: t.Topics})
+		faults = append(faults, wrong...)
+	}
+	if t.For != "" {
+		var problem string
+		lasts, problem = parseDuration(t.For)
+		if problem == "" && (lasts <= 0 || lasts > longestToken) {
+			problem = "must be longer than 0 and at most " + formatDuration(longestToken)
+		}
+		if problem != "" {
+			faults = append(faults, api.Fault{Field: "for", Value: api.Clip(t.For), Problem: problem})
+		}
+	}
+	return may, lasts, faults
 }

@@ -23,8 +23,11 @@ func (t Tokens) List(ctx context.Context) (api.TokenList, error) {
 		return api.TokenList{}, noTokens()
 	}
 	list := []api.Token{}
-	err := t.Tokens.EachToken(ctx, func(name, role string, created, lastUsed time.Time) {
-		list = append(list, api.Token{Name: name, Role: api.Role(role), Created: instant(created), LastUsed: instant(lastUsed)})
+	err := t.Tokens.EachToken(ctx, func(name, rights string, created, lastUsed, until time.Time, ended bool) {
+		may, _ := api.ParseGrant(rights) // of a newer version: none
+		list = append(list, api.Token{
+			Name: name, Role: may.Role(), Grant: may, Created: instant(created), LastUsed: instant(lastUsed), Until: instant(until), Ended: ended,
+		})
 	})
 	if err != nil {
 		return api.TokenList{}, t.refuse(ctx, "list tokens", err)
@@ -37,11 +40,12 @@ func (t Tokens) Create(ctx context.Context, req *api.NewToken, wrong ...api.Faul
 	if t.Tokens == nil {
 		return made, noTokens()
 	}
-	if faults := slices.Concat(wrong, checkToken(req)); len(faults) > 0 {
+	may, lasts, faults := readToken(req)
+	if faults = slices.Concat(wrong, faults); len(faults) > 0 {
 		return made, api.Faulty(withoutRepeats(faults)...)
 	}
 	secret := api.NewSecret()
-	err = t.Tokens.CreateToken(ctx, req.Name, string(req.Role), sha256.Sum256([]byte(secret)), Actor(ctx))
+	err = t.Tokens.CreateToken(ctx, req.Name, may.String(), lasts, sha256.Sum256([]byte(secret)), Actor(ctx))
 	if errors.Is(err, holdfast.ErrConflict) {
 		return made, api.Conflict.Problem(fmt.Sprintf("there is a token %q already; delete it first, or take another name", req.Name),
 			api.Fault{Field: "name", Value: req.Name, Problem: "is taken"})
@@ -49,10 +53,20 @@ func (t Tokens) Create(ctx context.Context, req *api.NewToken, wrong ...api.Faul
 	if err != nil {
 		return made, t.refuse(ctx, "create the token", err)
 	}
-	return api.CreatedToken{Name: req.Name, Role: req.Role, Secret: secret}, nil
+	made = api.CreatedToken{Name: req.Name, Role: may.Role(), Grant: may, Secret: secret}
+	if lasts > 0 {
+		made.Until = instant(time.Now().Add(lasts).UTC().Truncate(time.Second))
+	}
+	return made, nil
 }
 
-// Delete removes a token. It removes the last one with the role admin only with force.
+// Self returns who asks, and what they may do.
+func (t Tokens) Self(ctx context.Context) api.Caller {
+	may := Granted(ctx)
+	return api.Caller{Name: Actor(ctx), Role: may.Role(), Grant: may}
+}
+
+// Delete removes a token. It removes the last one with the role admin that does not end only with force.
 func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 	if t.Tokens == nil {
 		return noTokens()
@@ -63,7 +77,7 @@ func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 			return t.refuse(ctx, "delete the token", err)
 		}
 		if last {
-			return api.Conflict.Problem("it is the last token with the role admin: nobody could make another over the API, nor "+
+			return api.Conflict.Problem("it is the last token with the role admin that does not end: nobody could make another over the API, nor "+
 				"operate a node that asks for tokens; make another first, or say force", api.Fault{Field: "name", Value: api.Clip(name), Problem: "is the last of its role"})
 		}
 	}
@@ -78,12 +92,12 @@ func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 	return nil
 }
 
-// isLastAdmin reports whether no other token has the role admin.
+// isLastAdmin reports whether no other token has the role admin for good.
 func (t Tokens) isLastAdmin(ctx context.Context, name string) (bool, error) {
 	this, others := false, 0
-	err := t.Tokens.EachToken(ctx, func(one, role string, _, _ time.Time) {
+	err := t.Tokens.EachToken(ctx, func(one, rights string, _, _, until time.Time, _ bool) {
 		switch {
-		case api.Role(role) != api.Admin:
+		case rights != string(api.RoleAdmin) || !until.IsZero():
 		case one == name:
 			this = true
 		default:

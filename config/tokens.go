@@ -2,7 +2,7 @@ package config
 
 // Access is what a store knows about who may use a node.
 type Access struct {
-	Admins  int  // tokens with the role admin
+	Admins  int  // tokens with the role admin that do not end
 	Sites   int  // enrolled and not revoked
 	Waiting bool // messages wait for delivery
 }
@@ -12,7 +12,7 @@ func (c *Config) AsksForTokens() bool {
 	return c.Tokens == TokensAlways || c.Tokens != TokensNever && c.remote()
 }
 
-// NoAdmin reports what is wrong if a node asks for tokens and none has the role admin. starts says whether
+// NoAdmin reports what is wrong if a node asks for tokens and none has the role admin for good. starts says whether
 // the node starts all the same: it does if it serves sites or peers, who prove their origin otherwise, or if
 // messages wait for delivery. Empty: nothing is wrong.
 func (c *Config) NoAdmin(a Access) (what string, starts bool) {
@@ -20,9 +20,9 @@ func (c *Config) NoAdmin(a Access) (what string, starts bool) {
 		return "", true
 	}
 	if c.Role == CentralOfSites && a.Sites > 0 || len(c.Receive.Sources) > 0 || a.Waiting {
-		return "requests need a token, but none has the role admin: sites and peers are served, but nobody can operate the node", true
+		return "requests need a token, but none has the role admin for good: sites and peers are served, but nobody can operate the node", true
 	}
-	return "requests need a token, but none has the role admin; nobody could be let in, so a node does not start", false
+	return "requests need a token, but none has the role admin for good; nobody could be let in, so a node does not start", false
 }
 
 // FirstToken says how to make a token with the role admin on this machine.

@@ -50,7 +50,7 @@ func judgeTokens(g in, f *Findings) []Check {
 	if what != "" {
 		return []Check{g.failing(name, what, c.FirstToken())}
 	}
-	return []Check{g.ok(name, fmt.Sprintf("asked for; %d with the role admin", f.File.Admins))}
+	return []Check{g.ok(name, fmt.Sprintf("asked for; %d with the role admin for good", f.File.Admins))}
 }
 
 func noHealth(f *Findings) string {

@@ -150,7 +150,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"no token at all": {func(f *doctor.Findings) {
 			f.Config.Config.Tokens, f.File.Waiting = config.TokensAlways, nil
 		}, "tokens", doctor.Failing, "make one with: holdfast tokens create NAME --role admin --data "},
-		"tokens": {func(f *doctor.Findings) { f.Config.Config.Tokens, f.File.Admins = config.TokensAlways, 1 }, "tokens", doctor.OK, "1 with the role admin"},
+		"tokens": {func(f *doctor.Findings) { f.Config.Config.Tokens, f.File.Admins = config.TokensAlways, 1 }, "tokens", doctor.OK, "1 with the role admin for good"},
 		"no token": {func(f *doctor.Findings) {
 			f.Running.Health, f.Running.Err = nil, errors.New("no token was given")
 		}, "health", doctor.Skipped, "--token-file"},

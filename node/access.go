@@ -45,8 +45,8 @@ func authRequired(ctx context.Context, c *config.Config, in keeper, log *slog.Lo
 // access returns what the open store knows about who may use the node.
 func access(ctx context.Context, in keeper) (a config.Access, err error) {
 	kept := nodestore.New(in, nil)
-	if err := kept.Tokens.EachToken(ctx, func(_, role string, _, _ time.Time) {
-		if role == string(api.Admin) {
+	if err := kept.Tokens.EachToken(ctx, func(_, rights string, _, _, until time.Time, _ bool) {
+		if rights == string(api.RoleAdmin) && until.IsZero() {
 			a.Admins++
 		}
 	}); err != nil {

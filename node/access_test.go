@@ -62,6 +62,9 @@ func TestSitesAreNotCutOffForALackOfTokens(t *testing.T) {
 				if _, answer := ask(t, "POST", url+"/v1/tokens", `{"name":"reader","role":"read"}`); json.Unmarshal([]byte(answer), &made) == nil {
 					reader = made.Secret
 				}
+				if status, answer := ask(t, "POST", url+"/v1/tokens", `{"name":"visitor","role":"admin","for":"1h"}`); status != http.StatusCreated {
+					t.Errorf("a token that ends: got %d %s", status, answer)
+				}
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +100,7 @@ func TestSitesAreNotCutOffForALackOfTokens(t *testing.T) {
 			}
 			foretold("a node does not start")
 			db = opened()
-			if err := nodestore.New(db, nil).Tokens.CreateToken(t.Context(), "first", "admin", [32]byte{1}, ""); err != nil {
+			if err := nodestore.New(db, nil).Tokens.CreateToken(t.Context(), "first", "admin", 0, [32]byte{1}, ""); err != nil {
 				t.Fatal(err)
 			}
 			if err := db.Close(); err != nil {

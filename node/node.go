@@ -228,7 +228,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		Mounts: append(slices.Concat(receiver, n.role.mounts),
 			httpapi.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz), Open: true},
 			httpapi.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz), Open: true},
-			httpapi.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
+			httpapi.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Right: api.Read},
 		),
 	}
 	if n.cfg.Tokens == config.TokensNever && !isLoopback(n.listener.Addr()) {

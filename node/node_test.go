@@ -175,7 +175,7 @@ func TestWhenTokensAreNeeded(t *testing.T) {
 			t.Errorf("%s, never: %t, %v", ip, needed, err)
 		}
 	}
-	if err := nodestore.New(db, nil).Tokens.CreateToken(t.Context(), "first", "admin", [32]byte{1}, ""); err != nil {
+	if err := nodestore.New(db, nil).Tokens.CreateToken(t.Context(), "first", "admin", 0, [32]byte{1}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if needed, err := node.AuthRequired(t.Context(), tcp("192.0.2.7"), db, config.TokensRemote); !needed || err != nil {

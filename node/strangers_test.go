@@ -37,7 +37,7 @@ func withToken(t *testing.T, c *config.Config, role api.Role) (secret string) {
 	t.Helper()
 	db := open(t, c.Data)
 	secret = bearer.New("hf_")
-	if err := nodestore.New(db, nil).Tokens.CreateToken(t.Context(), string(role), string(role), sha256.Sum256([]byte(secret)), ""); err != nil {
+	if err := nodestore.New(db, nil).Tokens.CreateToken(t.Context(), string(role), string(role), 0, sha256.Sum256([]byte(secret)), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -81,7 +81,7 @@ func refusals(metrics, reason string) int {
 func TestGuessesAtTokensAreRefusedAndCounted(t *testing.T) {
 	t.Parallel()
 	c := parse(t, "tokens: always\n")
-	token := withToken(t, c, api.Admin)
+	token := withToken(t, c, api.RoleAdmin)
 	url := serve(t, c)
 	got := map[int]int{}
 	for n := 0; got[http.StatusTooManyRequests] < 30 && n < 1000; n++ {

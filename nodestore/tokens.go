@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
 const (
-	findCaller = `SELECT name, role, hf_now() - coalesce(used, 0) FROM hf_token WHERE hash = $1`
+	findCaller = `SELECT name, role, hf_now() - coalesce(used, 0), created, coalesce(until, 0) FROM hf_token WHERE hash = $1`
+	endCaller  = `UPDATE hf_token SET until = created + $2 WHERE name = $1`
 	noteCaller = `UPDATE hf_token SET used = hf_now() WHERE name = $1`
 	dropCaller = `DELETE FROM hf_token WHERE name = $1`
 )
@@ -28,14 +30,23 @@ type Tokens struct {
 	log *slog.Logger
 }
 
-// CreateToken keeps an API token as the hash of its secret. ErrConflict means that the name is
-// taken.
-func (t *Tokens) CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error {
-	detail, err := json.Marshal(map[string]string{"role": role})
+// CreateToken keeps an API token as the hash of its secret. rights is what it may do, as a text that
+// the API reads. The token ends after lasts; zero: it does not end. ErrConflict means that the name
+// is taken.
+func (t *Tokens) CreateToken(ctx context.Context, name, rights string, lasts time.Duration, hash [32]byte, actor string) error {
+	about := map[string]string{"role": rights}
+	if lasts > 0 {
+		about["for"] = lasts.String()
+	}
+	detail, err := json.Marshal(about)
 	if err == nil {
 		e := &holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail}
 		err = named(ctx, t.db, side.Cost{LastRoom: true}, e, holdfast.ErrConflict, func(tx side.Tx) (int64, error) {
-			return tx.Add(&rows.Token{Name: name, Role: role, Hash: hash[:], Created: rows.Now, Used: rows.None})
+			added, err := tx.Add(&rows.Token{Name: name, Role: rights, Hash: hash[:], Created: rows.Now, Used: rows.None, Until: rows.None})
+			if err == nil && added > 0 && lasts > 0 {
+				_, err = tx.Exec(endCaller, name, rows.Micros(lasts))
+			}
+			return added, err
 		})
 	}
 	if err != nil {
@@ -55,13 +66,23 @@ func (t *Tokens) DeleteToken(ctx context.Context, name, actor string) error {
 	return nil
 }
 
-// FindToken returns the token whose secret has this hash, or ErrNotFound.
-func (t *Tokens) FindToken(ctx context.Context, hash [32]byte) (name, role string, err error) {
-	found, unused := false, int64(0)
+// FindToken returns the token whose secret has this hash. ErrNotFound means that there is none, or
+// that its time is over or may be: the store doubts its clock.
+func (t *Tokens) FindToken(ctx context.Context, hash [32]byte) (name, rights string, err error) {
+	var k rows.Token
+	var unused, created, until int64
+	found := false
 	err = t.db.Read(ctx, findCaller, []any{hash[:]}, func(scan side.Scan) error {
 		found = true
-		return scan(&name, &role, &unused)
+		return scan(&k.Name, &k.Role, &unused, &created, &until)
 	})
+	if err == nil && until != 0 {
+		var clock side.Clock
+		if clock, err = t.db.Clock(ctx); err == nil {
+			k.Created, k.Until = rows.Instant(created), rows.Instant(until)
+			found = found && ended(clock, &k) == belief.Lives
+		}
+	}
 	if err == nil && !found {
 		err = holdfast.ErrNotFound
 	}
@@ -70,22 +91,39 @@ func (t *Tokens) FindToken(ctx context.Context, hash [32]byte) (name, role strin
 	}
 	if unused > rows.Micros(tokenNoted) && !t.db.Full() {
 		if err := t.db.Change(ctx, side.Cost{}, func(tx side.Tx) error {
-			_, err := tx.Exec(noteCaller, name)
+			_, err := tx.Exec(noteCaller, k.Name)
 			return err
 		}); err != nil { // no reason to refuse the request
-			t.log.WarnContext(ctx, "use of a token not noted", slog.String("token", name), slog.Any("error", err))
+			t.log.WarnContext(ctx, "use of a token not noted", slog.String("token", k.Name), slog.Any("error", err))
 		}
 	}
-	return name, role, nil
+	return k.Name, k.Role, nil
 }
 
-// EachToken calls yield for each token, in the order of their names.
-func (t *Tokens) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error {
-	if err := t.db.EachRow(ctx, rows.Range{Table: rows.Of((*rows.Token)(nil))}, func(r rows.Row) error {
-		k := r.(*rows.Token) //nolint:forcetypeassert // asked for
-		yield(k.Name, k.Role, t.db.Time(k.Created), t.db.Time(k.Used))
-		return nil
-	}); err != nil {
+// lasts returns how long a token was given for.
+func lasts(k *rows.Token) time.Duration {
+	return time.Duration(k.Until-k.Created) * time.Microsecond
+}
+
+// ended judges the end of a token that has one.
+func ended(clock side.Clock, k *rows.Token) belief.Verdict { return clock.Judge(k.Until, lasts(k)) }
+
+// EachToken calls yield for each token, in the order of their names. A token that has ended stays
+// until it is deleted.
+func (t *Tokens) EachToken(ctx context.Context, yield func(name, rights string, created, lastUsed, until time.Time, ended bool)) error {
+	clock, err := t.db.Clock(ctx)
+	if err == nil {
+		err = t.db.EachRow(ctx, rows.Range{Table: rows.Of((*rows.Token)(nil))}, func(r rows.Row) error {
+			k := r.(*rows.Token) //nolint:forcetypeassert // asked for
+			until, over := time.Time{}, false
+			if k.Until != rows.None {
+				until, over = clock.End(k.Until, lasts(k)), ended(clock, k) != belief.Lives
+			}
+			yield(k.Name, k.Role, t.db.Time(k.Created), t.db.Time(k.Used), until, over)
+			return nil
+		})
+	}
+	if err != nil {
 		return fmt.Errorf("list tokens: %w", err)
 	}
 	return nil

@@ -18,7 +18,7 @@ type Inspection struct {
 	Parked         map[string]int64  // by destination
 	Waiting        []string          // destinations with pending messages
 	Held           map[string]string // destinations whose lane is held, with the reason
-	Admins         int               // number of tokens with the role admin
+	Admins         int               // number of tokens with the role admin that do not end
 	Sites          int               // number of enrolled sites that are not revoked
 	Gap            *Gap              // of a history that nobody has acknowledged; may be nil
 }
@@ -27,7 +27,7 @@ const (
 	inspectLanes = `SELECT l.destination, coalesce(l.fault, ''), (SELECT true FROM hf_queue AS q WHERE q.lane = l.lane AND q.lane > 0 LIMIT 1) IS NOT NULL,
 			coalesce((SELECT sum(t.parked) FROM hf_tally AS t WHERE t.lane = l.lane), 0)::bigint
 		FROM hf_lane AS l ORDER BY 1`
-	inspectAdmins    = `SELECT count(*) FROM hf_token WHERE role = 'admin'`
+	inspectAdmins    = `SELECT count(*) FROM hf_token WHERE role = 'admin' AND until IS NULL`
 	inspectSites     = `SELECT count(*) FROM hf_site WHERE enrolled IS NOT NULL AND revoked IS NULL`
 	sitesSince       = 3 // the migration that makes the table
 	readOnlyFromHere = `SET default_transaction_read_only = on; SET enable_seqscan = off; SET enable_bitmapscan = off`

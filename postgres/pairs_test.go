@@ -103,17 +103,17 @@ func TestTokensOverTwoNodes(t *testing.T) {
 	dsn := database(t)
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
 	ctx, hash := t.Context(), [32]byte{1}
-	if err := nodestore.New(a, nil).Tokens.CreateToken(ctx, "ci", "viewer", hash, ""); err != nil {
+	if err := nodestore.New(a, nil).Tokens.CreateToken(ctx, "ci", "viewer", 0, hash, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := nodestore.New(b, nil).Tokens.CreateToken(ctx, "ci", "admin", [32]byte{2}, ""); !errors.Is(err, holdfast.ErrConflict) {
+	if err := nodestore.New(b, nil).Tokens.CreateToken(ctx, "ci", "admin", 0, [32]byte{2}, ""); !errors.Is(err, holdfast.ErrConflict) {
 		t.Errorf("a second token of the name: %v", err)
 	}
 	if name, role, err := nodestore.New(b, nil).Tokens.FindToken(ctx, hash); name != "ci" || role != "viewer" || err != nil {
 		t.Errorf("FindToken = %q, %q, %v", name, role, err)
 	}
 	var list []string
-	if err := nodestore.New(a, nil).Tokens.EachToken(ctx, func(name, role string, created, used time.Time) {
+	if err := nodestore.New(a, nil).Tokens.EachToken(ctx, func(name, role string, created, used, _ time.Time, _ bool) {
 		if created.IsZero() || used.IsZero() {
 			t.Errorf("%s: created %s, used %s", name, created, used)
 		}

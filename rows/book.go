@@ -34,10 +34,11 @@ type Lane struct {
 // Token is an access token of the API.
 type Token struct {
 	Name    string  `row:"name,key,book"`
-	Role    string  `row:"role"`
+	Role    string  `row:"role"` // or rights and scope, as the API writes them
 	Hash    []byte  `row:"hash,secret"`
 	Created Instant `row:"created"`
 	Used    Instant `row:"used,null"`
+	Until   Instant `row:"until,null"`
 }
 
 // Site is a site of a central node. Absent hashes are nil.

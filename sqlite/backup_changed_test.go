@@ -59,7 +59,7 @@ func TestOI14WhetherABackupIsNeeded(t *testing.T) {
 	ok(db.Process(ctx, holdfast.Message{ID: "j", Source: "s", Endpoint: "E"}, time.Hour,
 		func(context.Context, *sqlite.Tx, holdfast.Message) ([]byte, error) { return nil, nil }))
 	changed("processed", true)
-	ok(nil, nodestore.New(db, nil).Tokens.CreateToken(ctx, "t", "admin", [32]byte{1}, ""))
+	ok(nil, nodestore.New(db, nil).Tokens.CreateToken(ctx, "t", "admin", 0, [32]byte{1}, ""))
 	changed("a token", true)
 	ok(nil, db.PauseLane(ctx, "somewhere", ""))
 	changed("a pause", true)

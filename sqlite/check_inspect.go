@@ -33,7 +33,7 @@ type Inspection struct {
 	Parked    map[string]int64  // by destination, of the newest ParkedMost
 	Waiting   []string          // destinations with pending messages
 	Held      map[string]string // destinations whose lane is held, and why
-	Admins    int               // tokens with the role admin
+	Admins    int               // tokens with the role admin that do not end
 	Sites     int               // enrolled and not revoked
 	Integrity Integrity
 	Rows      RowCheck // of as many rows as the time allows
@@ -252,7 +252,7 @@ func (in *Inspection) content(ctx context.Context, db *sql.DB) error {
 	}); err != nil {
 		return err
 	}
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM hf_token WHERE role = 'admin'`).Scan(&in.Admins); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM hf_token WHERE role = 'admin' AND until IS NULL`).Scan(&in.Admins); err != nil {
 		return err
 	}
 	if in.Schema >= sitesSince {

@@ -558,7 +558,7 @@ func someAccess(t *testing.T, db *sqlite.DB) (revoke func()) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	must("create token", n.Tokens.CreateToken(ctx, "ci", "admin", [32]byte{1}, ""))
+	must("create token", n.Tokens.CreateToken(ctx, "ci", "admin", 0, [32]byte{1}, ""))
 	must("add site", n.Sites.AddSite(ctx, "plant-7", [32]byte{2}, ""))
 	_, err := n.Sites.EnrollSite(ctx, [32]byte{2}, [32]byte{3})
 	must("enroll site", err)

@@ -244,7 +244,7 @@ func TestReadersLetGoOfTheirSnapshots(t *testing.T) {
 		"overdue": func(ctx context.Context) error { _, err := db.Overdue(ctx); return err },
 		"faults":  func(ctx context.Context) error { _, err := db.LaneFaults(ctx); return err },
 		"tokens": func(ctx context.Context) error {
-			return nodestore.New(db, nil).Tokens.EachToken(ctx, func(string, string, time.Time, time.Time) {})
+			return nodestore.New(db, nil).Tokens.EachToken(ctx, func(string, string, time.Time, time.Time, time.Time, bool) {})
 		},
 		"purge": func(ctx context.Context) error {
 			_, _, err := db.Purge(ctx, holdfast.Retention{Delivered: 1})

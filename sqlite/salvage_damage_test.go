@@ -69,7 +69,7 @@ func (s *specimen) fill(t testing.TB, db *sqlite.DB) {
 	if _, err := nodestore.New(db, nil).Sites.EnrollSite(ctx, [32]byte{7}, [32]byte{8}); err != nil {
 		t.Fatal(err)
 	}
-	if err := nodestore.New(db, nil).Tokens.CreateToken(ctx, "ops", "operate", [32]byte{1, 2, 3}, ""); err != nil {
+	if err := nodestore.New(db, nil).Tokens.CreateToken(ctx, "ops", "operate", 0, [32]byte{1, 2, 3}, ""); err != nil {
 		t.Fatal(err)
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))

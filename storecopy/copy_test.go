@@ -155,7 +155,7 @@ func filled(t testing.TB, at string) {
 	must(t, db.SetLaneFault(ctx, "b", "certificate not trusted"))
 	_, err := db.NotifyEnded(ctx, true, false)
 	must(t, err)
-	must(t, nodestore.New(db, nil).Tokens.CreateToken(ctx, "ops", "operator", [32]byte{1, 2, 3}, ""))
+	must(t, nodestore.New(db, nil).Tokens.CreateToken(ctx, "ops", "operator", 0, [32]byte{1, 2, 3}, ""))
 	must(t, nodestore.New(db, nil).Sites.AddSite(ctx, "plant-7", [32]byte{7}, ""))
 	if _, err := nodestore.New(db, nil).Sites.EnrollSite(ctx, [32]byte{7}, [32]byte{8}); err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func read(t testing.TB, at string) (a all) {
 	if a.Faults, err = db.LaneFaults(ctx); err != nil {
 		t.Fatal(err)
 	}
-	must(t, nodestore.New(db, nil).Tokens.EachToken(ctx, func(name, role string, _, _ time.Time) { a.Tokens = append(a.Tokens, name+" "+role) }))
+	must(t, nodestore.New(db, nil).Tokens.EachToken(ctx, func(name, role string, _, _, _ time.Time, _ bool) { a.Tokens = append(a.Tokens, name+" "+role) }))
 	if a.Sites, err = nodestore.New(db, nil).Sites.Sites(ctx); err != nil || len(a.Sites) != 2 {
 		t.Errorf("sites: %v, %v", a.Sites, err)
 	}

@@ -360,8 +360,8 @@ func entryKinds(k *kit) {
 	must(err)
 	must(k.DeleteList(k.ctx(), "ops", book.Lists["ops"].Version, "berta"))
 	must(k.DeleteChannel(k.ctx(), "mail", book.Channels["mail"].Version, "berta"))
-	must(k.CreateToken(k.ctx(), "ci", "operator", [32]byte{1}, "anna"))
-	k.fails(k.CreateToken(k.ctx(), "ci", "operator", [32]byte{2}, "anna"), holdfast.ErrConflict) // nothing has changed
+	must(k.CreateToken(k.ctx(), "ci", "operator", 0, [32]byte{1}, "anna"))
+	k.fails(k.CreateToken(k.ctx(), "ci", "operator", 0, [32]byte{2}, "anna"), holdfast.ErrConflict) // nothing has changed
 	must(k.DeleteToken(k.ctx(), "ci", "berta"))
 	must(k.AddSite(k.ctx(), "plant", [32]byte{3}, "anna"))
 	_, err = k.EnrollSite(k.ctx(), [32]byte{3}, [32]byte{4})
@@ -403,7 +403,7 @@ func unreadKept(k *kit) {
 	k.put(holdfast.Message{ID: "m"})
 	k.put(holdfast.Message{ID: "newest"})
 	k.wins(k.one("m"), delivered())
-	if err := k.CreateToken(k.ctx(), "ci", "operator", [32]byte{1}, "anna"); err != nil {
+	if err := k.CreateToken(k.ctx(), "ci", "operator", 0, [32]byte{1}, "anna"); err != nil {
 		k.t.Fatal(err)
 	}
 	k.pass(24 * time.Hour)

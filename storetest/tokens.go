@@ -14,8 +14,8 @@ func tokens(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		"a token is found by its hash until it ends": func(k *kit) {
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
-			k.ok(k.CreateToken(k.ctx(), "ci", "admin", hash(2), ""))
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(1), ""))
+			k.ok(k.CreateToken(k.ctx(), "ci", "admin", 0, hash(2), ""))
 			k.token(1, "erp", "read")
 			k.reopen()
 			k.token(2, "ci", "admin")
@@ -27,35 +27,58 @@ func tokens(t *testing.T, m Maker) {
 			k.fails(k.DeleteToken(k.ctx(), "erp", ""), holdfast.ErrNotFound)
 		},
 		"a name is taken until its token ends": func(k *kit) {
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
-			k.fails(k.CreateToken(k.ctx(), "erp", "admin", hash(2), ""), holdfast.ErrConflict)
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(1), ""))
+			k.fails(k.CreateToken(k.ctx(), "erp", "admin", 0, hash(2), ""), holdfast.ErrConflict)
 			k.token(1, "erp", "read") // a conflict changes nothing
 			k.noToken(2)
 			k.ok(k.DeleteToken(k.ctx(), "erp", ""))
-			k.ok(k.CreateToken(k.ctx(), "erp", "admin", hash(2), ""))
+			k.ok(k.CreateToken(k.ctx(), "erp", "admin", 0, hash(2), ""))
 			k.token(2, "erp", "admin")
 		},
 		"a hash is the secret of one token": func(k *kit) {
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
-			k.fails(k.CreateToken(k.ctx(), "ci", "admin", hash(1), ""), holdfast.ErrConflict)
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(1), ""))
+			k.fails(k.CreateToken(k.ctx(), "ci", "admin", 0, hash(1), ""), holdfast.ErrConflict)
 			k.token(1, "erp", "read")
 		},
 		"nobody is found by what is no hash of a token": func(k *kit) {
 			k.noToken(0)
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(1), ""))
 			k.noToken(0)
 		},
+		"a token that is given for a time ends with it": func(k *kit) {
+			k.ok(k.CreateToken(k.ctx(), "visitor", "read", 2*time.Hour, hash(1), ""))
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(2), ""))
+			k.pass(2*time.Hour - time.Minute)
+			k.token(1, "visitor", "read")
+			k.reopen()
+			k.pass(2 * time.Minute)
+			k.noToken(1)
+			k.token(2, "erp", "read")
+			var got []string
+			k.ok(k.EachToken(k.ctx(), func(name, _ string, created, _, until time.Time, ended bool) {
+				got = append(got, fmt.Sprint(name, " ", ended))
+				if lasts := until.Sub(created); name == "visitor" && (lasts < 2*time.Hour-time.Minute || lasts > 2*time.Hour+time.Minute) {
+					k.t.Errorf("%s lasts %s", name, lasts)
+				}
+			}))
+			equal(k, "tokens", fmt.Sprint(got), "[erp false visitor true]")
+			k.fails(k.CreateToken(k.ctx(), "visitor", "read", 0, hash(3), ""), holdfast.ErrConflict) // until it is deleted
+			k.ok(k.DeleteToken(k.ctx(), "visitor", ""))
+		},
 		"tokens are listed by name, with their last use": func(k *kit) {
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
-			k.ok(k.CreateToken(k.ctx(), "ci", "admin", hash(2), ""))
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(1), ""))
+			k.ok(k.CreateToken(k.ctx(), "ci", "admin", 0, hash(2), ""))
 			k.pass(time.Minute)
 			k.token(1, "erp", "read")
 			k.reopen()
 			var got []string
-			k.ok(k.EachToken(k.ctx(), func(name, role string, created, used time.Time) {
+			k.ok(k.EachToken(k.ctx(), func(name, role string, created, used, until time.Time, ended bool) {
 				got = append(got, fmt.Sprint(name, " ", role, " ", !used.IsZero()))
 				if created.IsZero() || created.After(k.now()) {
 					k.t.Errorf("%s was created %s", name, created)
+				}
+				if !until.IsZero() || ended {
+					k.t.Errorf("%s ends at %s", name, until)
 				}
 				if !used.IsZero() && (used.Before(created) || used.After(k.now())) {
 					k.t.Errorf("%s was created %s and used %s", name, created, used)

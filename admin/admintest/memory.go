@@ -40,7 +40,10 @@ type token struct {
 	hash    [32]byte
 	created time.Time
 	used    time.Time
+	until   time.Time
 }
+
+func (t *token) over() bool { return !t.until.IsZero() && !time.Now().Before(t.until) }
 
 var (
 	_ holdfast.Enqueuer = (*Memory)(nil)
@@ -253,7 +256,7 @@ func (m *Memory) Counts() holdfast.Counts {
 }
 
 // CreateToken keeps a token.
-func (m *Memory) CreateToken(ctx context.Context, name, role string, hash [32]byte, _ string) error {
+func (m *Memory) CreateToken(ctx context.Context, name, role string, lasts time.Duration, hash [32]byte, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {
@@ -265,7 +268,11 @@ func (m *Memory) CreateToken(ctx context.Context, name, role string, hash [32]by
 	if m.tokens == nil {
 		m.tokens = map[string]token{}
 	}
-	m.tokens[name] = token{role: role, hash: hash, created: time.Now()}
+	made := token{role: role, hash: hash, created: time.Now()}
+	if lasts > 0 {
+		made.until = made.created.Add(lasts)
+	}
+	m.tokens[name] = made
 	return nil
 }
 
@@ -291,7 +298,7 @@ func (m *Memory) FindToken(ctx context.Context, hash [32]byte) (name, role strin
 		return "", "", err
 	}
 	for name, t := range m.tokens {
-		if t.hash == hash {
+		if t.hash == hash && !t.over() {
 			t.used = time.Now()
 			m.tokens[name] = t
 			return name, t.role, nil
@@ -301,7 +308,7 @@ func (m *Memory) FindToken(ctx context.Context, hash [32]byte) (name, role strin
 }
 
 // EachToken lists the tokens by name.
-func (m *Memory) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error {
+func (m *Memory) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed, until time.Time, ended bool)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {
@@ -309,7 +316,7 @@ func (m *Memory) EachToken(ctx context.Context, yield func(name, role string, cr
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.tokens)) {
 		t := m.tokens[name]
-		yield(name, t.role, t.created, t.used)
+		yield(name, t.role, t.created, t.used, t.until, t.over())
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ var sorts = [...]struct {
 }{
 	Unreadable:      {http.StatusBadRequest, "unreadable", "the request body is not readable JSON"},
 	Unauthorized:    {http.StatusUnauthorized, "unauthorized", "a valid token is needed"},
-	RoleLacking:     {http.StatusForbidden, "role", "the token's role does not allow this"},
+	RoleLacking:     {http.StatusForbidden, "role", "the token's rights do not allow this"},
 	ForeignOrigin:   {http.StatusForbidden, "origin", "the request comes from a foreign web page"},
 	ForeignHost:     {http.StatusForbidden, "host", "the request is addressed to a name that this node does not answer to"},
 	NoRoute:         {http.StatusNotFound, "route", "there is no such route"},

@@ -19,6 +19,11 @@ func (t Tokens) List(ctx context.Context) ([]api.Token, error) {
 	return list.Tokens, err
 }
 
+// Self returns who asks, and what they may do.
+func (t Tokens) Self(ctx context.Context) (api.Caller, error) {
+	return get[api.Caller](ctx, t.c, "/v1/tokens/self", nil)
+}
+
 // Create makes a token. The answer holds its secret, only this once.
 func (t Tokens) Create(ctx context.Context, n api.NewToken) (api.CreatedToken, error) {
 	return send[api.CreatedToken](ctx, t.c, http.MethodPost, "/v1/tokens", nil, n)

@@ -46,21 +46,21 @@ func channels(b *builder) {
 	all := admin.Channels{Service: b.Service}
 	none := "There is no such channel."
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/channels", id: "list-channels", tag: "channels", role: api.Read,
+		method: http.MethodGet, path: "/v1/channels", id: "list-channels", tag: "channels", right: api.Read,
 		summary: "List channels", description: "With how each fares on this node.",
 		problems: map[api.Sort]string{api.Unsupported: unsupportedNotify},
 	}, func(ctx context.Context, _ *struct{}) (*answer[api.ChannelList], error) {
 		return answerOf(all.List(ctx))
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/channels/{name}", id: "get-channel", tag: "channels", role: api.Read,
+		method: http.MethodGet, path: "/v1/channels/{name}", id: "get-channel", tag: "channels", right: api.Read,
 		summary: "Show a channel", description: "Its settings, and how it fares on this node.",
 		problems: map[api.Sort]string{api.NotFound: none, api.Unsupported: unsupportedNotify},
 	}, func(ctx context.Context, in *channelInput) (*channelOutput, error) {
 		return channelAnswer(all.Get(ctx, in.Name))
 	})
 	asked(b, route{
-		method: http.MethodPut, path: "/v1/channels/{name}", id: "put-channel", tag: "channels", role: api.Admin,
+		method: http.MethodPut, path: "/v1/channels/{name}", id: "put-channel", tag: "channels", right: api.Admin,
 		summary:     "Make or replace a channel",
 		description: "It is used within about a second, on all nodes, without a restart. You can change the answer of GET and send it back; its version keeps two people from overwriting each other.",
 		problems: map[api.Sort]string{
@@ -73,7 +73,7 @@ func channels(b *builder) {
 		return channelAnswer(all.Put(ctx, in.Name, req, in.Conditions, wrong...))
 	})
 	handle(b, route{
-		method: http.MethodDelete, path: "/v1/channels/{name}", id: "delete-channel", tag: "channels", role: api.Admin,
+		method: http.MethodDelete, path: "/v1/channels/{name}", id: "delete-channel", tag: "channels", right: api.Admin,
 		summary: "Delete a channel", description: "Refused while lists use it or notifications wait for it, unless force says otherwise.",
 		problems: map[api.Sort]string{
 			api.NotFound: none, api.WrongState: "Lists use it, or notifications wait for it.", api.Changed: "It is not the version that the condition names.",
@@ -83,7 +83,7 @@ func channels(b *builder) {
 		return nil, all.Delete(ctx, in.Name, in.Force, in.Conditions)
 	})
 	handle(b, route{
-		method: http.MethodPost, path: "/v1/channels/{name}/resume", id: "resume-channel", tag: "channels", role: api.Operate,
+		method: http.MethodPost, path: "/v1/channels/{name}/resume", id: "resume-channel", tag: "channels", right: api.Operate,
 		summary:     "Resume a held channel",
 		description: "It is tried at once, instead of at its next probe. If several nodes share the store, the others try it at their next probes.",
 		problems: map[api.Sort]string{
@@ -93,7 +93,7 @@ func channels(b *builder) {
 		return channelAnswer(all.Resume(ctx, in.Name))
 	})
 	asked(b, route{
-		method: http.MethodPost, path: "/v1/channels/{name}/test", id: "test-channel", tag: "channels", role: api.Operate,
+		method: http.MethodPost, path: "/v1/channels/{name}/test", id: "test-channel", tag: "channels", right: api.Operate,
 		summary:       "Test a channel",
 		description:   "Sends a test notification to one address, once, even over a channel that is held or disabled. The answer holds what the other side said; nothing is kept.",
 		problems:      map[api.Sort]string{api.NotFound: none, api.Unsupported: unsupportedNotify},

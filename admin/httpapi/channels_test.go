@@ -299,7 +299,7 @@ func TestRolesOfNotifications(t *testing.T) {
 	f.channel(t, "mail")
 	f.notified(t, notify.Notification{ID: "n"}, "mail")
 	tokens := map[api.Role]string{}
-	for _, role := range []api.Role{api.Read, api.Operate} {
+	for _, role := range []api.Role{api.RoleRead, api.RoleOperate} {
 		tokens[role] = ok[api.CreatedToken](t, f, call{method: "POST", path: "/v1/tokens", body: fmt.Sprintf(`{"name":"%s","role":"%s"}`, role, role)}).Secret
 	}
 	f.AuthRequired = true
@@ -312,20 +312,20 @@ func TestRolesOfNotifications(t *testing.T) {
 		method, path, body string
 		status             int
 	}{
-		{api.Read, "GET", "/v1/notifications/n", "", 200},
-		{api.Read, "GET", "/v1/channels/mail", "", 200},
-		{api.Read, "GET", "/v1/lists", "", 200},
-		{api.Read, "POST", "/v1/notifications/n/retry", "", 403},
-		{api.Read, "POST", "/v1/channels/mail/test", "", 403},
-		{api.Operate, "POST", "/v1/notifications/n/retry", "", 409},
-		{api.Operate, "POST", "/v1/channels/mail/resume", "", 200},
-		{api.Operate, "PUT", "/v1/channels/mail", "{}", 403},
-		{api.Operate, "DELETE", "/v1/channels/mail", "", 403},
-		{api.Operate, "PUT", "/v1/lists/ops", list, 403},
-		{api.Operate, "DELETE", "/v1/lists/ops", "", 403},
-		{api.Operate, "PUT", "/v1/lists/ops/recipients", "{}", 403},
-		{api.Operate, "DELETE", "/v1/lists/ops/recipients", "", 403},
-		{api.Operate, "POST", "/v1/lists/ops/recipients/import", "{}", 403},
+		{api.RoleRead, "GET", "/v1/notifications/n", "", 200},
+		{api.RoleRead, "GET", "/v1/channels/mail", "", 200},
+		{api.RoleRead, "GET", "/v1/lists", "", 200},
+		{api.RoleRead, "POST", "/v1/notifications/n/retry", "", 403},
+		{api.RoleRead, "POST", "/v1/channels/mail/test", "", 403},
+		{api.RoleOperate, "POST", "/v1/notifications/n/retry", "", 409},
+		{api.RoleOperate, "POST", "/v1/channels/mail/resume", "", 200},
+		{api.RoleOperate, "PUT", "/v1/channels/mail", "{}", 403},
+		{api.RoleOperate, "DELETE", "/v1/channels/mail", "", 403},
+		{api.RoleOperate, "PUT", "/v1/lists/ops", list, 403},
+		{api.RoleOperate, "DELETE", "/v1/lists/ops", "", 403},
+		{api.RoleOperate, "PUT", "/v1/lists/ops/recipients", "{}", 403},
+		{api.RoleOperate, "DELETE", "/v1/lists/ops/recipients", "", 403},
+		{api.RoleOperate, "POST", "/v1/lists/ops/recipients/import", "{}", 403},
 	} {
 		if got := as(c.role, c.method, c.path, c.body); got != c.status {
 			t.Errorf("%s: %s %s: got %d, want %d", c.role, c.method, c.path, got, c.status)

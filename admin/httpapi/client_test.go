@@ -96,7 +96,7 @@ func TestTheClientAsksEveryRoute(t *testing.T) {
 	if len(destinations) != 2 {
 		t.Errorf("destinations: got %+v", destinations)
 	}
-	created, err := c.Tokens().Create(ctx, api.NewToken{Name: "erp", Role: api.Read})
+	created, err := c.Tokens().Create(ctx, api.NewToken{Name: "erp", Role: api.RoleRead})
 	must(err)
 	list, err := c.Tokens().List(ctx)
 	must(err)
@@ -118,9 +118,9 @@ func TestTheClientAsksEveryRoute(t *testing.T) {
 func TestARefusalIsAProblem(t *testing.T) {
 	t.Parallel()
 	f := serve(t, locked)
-	secret := tokens(t, f)[api.Read]
+	secret := tokens(t, f)[api.RoleRead]
 	_, err := asks(t, f, secret).Messages().Send(t.Context(), api.NewMessage{Destination: "inventory", Endpoint: "x"})
-	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != 403 || !strings.Contains(p.Detail, "role operate") {
+	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != 403 || !strings.Contains(p.Detail, "the right send") {
 		t.Errorf("got %v, want a 403 problem", err)
 	}
 	_, err = asks(t, f, "").Messages().List(t.Context(), client.MessageQuery{})

@@ -90,7 +90,7 @@ func deciding[Req any](content *body, do func(req *Req, wrong []api.Fault) (api.
 // route returns the route for this node's messages.
 func (d *decided) route() route {
 	r := route{
-		method: http.MethodPost, path: "/v1/messages/{id}/" + d.name, id: d.name + "-message", tag: "messages", role: api.Operate,
+		method: http.MethodPost, path: "/v1/messages/{id}/" + d.name, id: d.name + "-message", tag: "messages", right: api.Operate, scoped: true,
 		summary: d.summary, description: d.text, problems: decisionProblems(d.verb), request: d.request, bodyRequired: d.verb == holdfast.VerbReschedule && d.request != nil,
 	}
 	if d.sample != "" {

@@ -37,7 +37,7 @@ func (b *builder) document() http.Handler {
 	}
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {
 		Type: "http", Scheme: "bearer",
-		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. The roles are read, operate and admin; each includes those before it. x-role of an operation names the role that it needs.",
+		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. A token is a set of rights: read, send, operate, audit-read, audit-export, admin; roles name some sets. x-right of an operation names the right that it needs; any is what every token has. A token may be for some sites, destinations or topics only: then it is good for the operations with x-scoped, which show it no more than that.",
 	}}
 	// Register leaves these behind. Our routes answer with Problem.
 	schemas := doc.Components.Schemas.Map()
@@ -98,7 +98,7 @@ func others(b *builder, receives bool) {
 			http.StatusTooManyRequests: b.problem("Too many unknown tokens came from this address; Retry-After says how long to wait."),
 		})
 	metrics := b.operation(http.MethodGet, "/metrics")
-	metrics.Security, metrics.Extensions = byToken(), map[string]any{"x-role": api.Read}
+	metrics.Security, metrics.Extensions = byToken(), map[string]any{"x-right": api.Read, "x-scoped": false}
 }
 
 // receiving documents the route for messages of peers.

@@ -24,13 +24,13 @@ type doneInput struct {
 func inbox(b *builder) {
 	inbox := admin.Inbox{Service: b.Service}
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/inbox", id: "list-inbox", tag: "inbox", role: api.Read,
+		method: http.MethodGet, path: "/v1/inbox", id: "list-inbox", tag: "inbox", right: api.Read,
 		summary: "List received messages", description: "Messages of endpoints that keep them, until they are marked done.",
 	}, func(ctx context.Context, in *inboxInput) (*answer[api.KeptPage], error) {
 		return answerOf(inbox.Kept(ctx, holdfast.KeptQuery{Endpoint: in.Endpoint, Limit: in.Limit, After: in.After}))
 	})
 	asked(b, route{
-		method: http.MethodPost, path: "/v1/inbox/{id}/done", id: "finish-inbox", tag: "inbox", role: api.Operate,
+		method: http.MethodPost, path: "/v1/inbox/{id}/done", id: "finish-inbox", tag: "inbox", right: api.Operate,
 		summary: "Mark a received message done",
 		description: "It leaves the list; its id is remembered, so that a repeat is answered with the response. " +
 			"Marking it again with the same response is no error.",

@@ -14,7 +14,7 @@ import (
 // node adds the routes of the node itself.
 func node(b *builder) {
 	asked(b, route{
-		method: http.MethodPost, path: "/v1/backups", id: "create-backup", tag: "backups", role: api.Admin,
+		method: http.MethodPost, path: "/v1/backups", id: "create-backup", tag: "backups", right: api.Admin,
 		summary: "Make a backup",
 		description: "Writes a copy of the database to a new file in the folder, while the node works on. The answer comes after the copy has been " +
 			"checked and is on disk, which takes as long as the database is large; a request that ends earlier ends the copy.",
@@ -28,7 +28,7 @@ func node(b *builder) {
 	})
 	unsupported := "This node's store has no other histories."
 	handle(b, route{
-		method: http.MethodPost, path: "/v1/history/acknowledge", id: "acknowledge-history", tag: "diagnostics", role: api.Operate,
+		method: http.MethodPost, path: "/v1/history/acknowledge", id: "acknowledge-history", tag: "diagnostics", right: api.Operate,
 		summary: "Acknowledge the history of the database",
 		description: "Says that people know about the database's other history, for example after a failover or a restore, and have handled what may be missing " +
 			"in it. No node's health reports it any more.",
@@ -44,14 +44,14 @@ type healthOutput struct {
 }
 
 type failedInput struct {
-	After string `query:"after" maxLength:"256" doc:"The value next of the previous page."`
+	After string `query:"after" maxLength:"512" doc:"The value next of the previous page."`
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"The largest number of entries."`
 }
 
 func diagnostics(b *builder) {
 	health, messages := admin.Node{Service: b.Service}, admin.Messages{Service: b.Service}
 	handle(b, route{
-		method: http.MethodGet, path: "/_rf/health", id: "health", tag: "diagnostics", role: api.Read,
+		method: http.MethodGet, path: "/_rf/health", id: "health", tag: "diagnostics", right: api.Read,
 		summary: "Health of the node", description: "200 while it is ok or degraded, 503 with the same body when it is failing.",
 	}, func(context.Context, *struct{}) (*healthOutput, error) {
 		out := &healthOutput{Status: http.StatusOK, Body: health.Health()}
@@ -68,20 +68,20 @@ func diagnostics(b *builder) {
 	}
 	responses["503"] = &failing
 	handle(b, route{
-		method: http.MethodGet, path: "/_rf/outbox/stats", id: "outbox-stats", tag: "diagnostics", role: api.Read,
+		method: http.MethodGet, path: "/_rf/outbox/stats", id: "outbox-stats", tag: "diagnostics", right: api.Read,
 		summary: "Numbers of the outbox", description: "Kept in memory: asking costs nothing.",
 	}, func(context.Context, *struct{}) (*answer[api.OutboxStats], error) {
 		return answerOf(health.OutboxStats(), nil)
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/_rf/outbox/failed", id: "outbox-failed", tag: "diagnostics", role: api.Read,
+		method: http.MethodGet, path: "/_rf/outbox/failed", id: "outbox-failed", tag: "diagnostics", right: api.Read, scoped: true,
 		summary: "List parked messages", description: "The same as GET /v1/messages?state=parked.",
 	}, func(ctx context.Context, in *failedInput) (*answer[api.MessagePage], error) {
 		return answerOf(messages.List(ctx, &admin.MessageQuery{States: []string{"parked"}, Limit: in.Limit, After: in.After}))
 	})
 	retry := allDecided()[0]
 	handle(b, route{
-		method: http.MethodPost, path: "/_rf/outbox/{id}/retry", id: "outbox-retry", tag: "diagnostics", role: api.Operate,
+		method: http.MethodPost, path: "/_rf/outbox/{id}/retry", id: "outbox-retry", tag: "diagnostics", right: api.Operate, scoped: true,
 		summary: "Retry a message", description: "The same as POST /v1/messages/{id}/retry.",
 		problems: decisionProblems(retry.verb),
 		request:  retry.request,
@@ -89,7 +89,7 @@ func diagnostics(b *builder) {
 		return answerOf(retry.do(ctx, messages, in.ID, &in.Content))
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/_rf/inbox/stats", id: "inbox-stats", tag: "diagnostics", role: api.Read,
+		method: http.MethodGet, path: "/_rf/inbox/stats", id: "inbox-stats", tag: "diagnostics", right: api.Read,
 		summary: "Numbers of the inbox", description: "Kept in memory: asking costs nothing.",
 	}, func(context.Context, *struct{}) (*answer[api.InboxStats], error) {
 		return answerOf(health.InboxStats(), nil)

@@ -34,7 +34,7 @@ func decideCopies[Req any](b *builder, name, summary, text string, verb holdfast
 	decide func(ctx context.Context, site, id string, req *Req, wrong ...api.Fault) (api.DecidedNotification, error),
 ) {
 	asked(b, route{
-		method: http.MethodPost, path: "/v1/notifications/{id}/" + name, id: name + "-notification", tag: "notifications", role: api.Operate,
+		method: http.MethodPost, path: "/v1/notifications/{id}/" + name, id: name + "-notification", tag: "notifications", right: api.Operate, scoped: true,
 		summary: summary, description: text, requestSample: json.RawMessage(sample), bodyRequired: name == "reschedule",
 		problems: map[api.Sort]string{
 			api.NotFound: "No such notification is kept.", api.Conflict: severalSites, api.WrongState: "No copy of it is " + brief.AnyOf(admin.StatusesFor(verb)) + "; the problem names what they are.",

@@ -20,7 +20,7 @@ type notificationsInput struct {
 	To      string   `query:"to" doc:"Only those that came before this instant: RFC 3339, or a day in UTC." example:"2026-11-29"`
 	Subject string   `query:"subject" doc:"Words that the subject must all contain; case does not matter."`
 	Stuck   bool     `query:"stuck" doc:"Only those that have waited longer than usual."`
-	After   string   `query:"after" maxLength:"256" doc:"The value next of the previous page."`
+	After   string   `query:"after" maxLength:"512" doc:"The value next of the previous page."`
 	Limit   int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"The largest number of entries."`
 }
 
@@ -32,7 +32,7 @@ type recordInput struct {
 func notifications(b *builder) {
 	all := admin.Notifications{Service: b.Service}
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications", id: "list-notifications", tag: "notifications", role: api.Read,
+		method: http.MethodGet, path: "/v1/notifications", id: "list-notifications", tag: "notifications", right: api.Read, scoped: true,
 		summary: "List notifications", description: "Newest first, without bodies, recipients and histories.",
 		problems: map[api.Sort]string{api.Unsupported: unsupportedNotify},
 	}, func(ctx context.Context, in *notificationsInput) (*answer[api.NotificationPage], error) {
@@ -40,14 +40,14 @@ func notifications(b *builder) {
 		return answerOf(all.List(ctx, &q))
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications/kpis", id: "notification-kpis", tag: "notifications", role: api.Read,
+		method: http.MethodGet, path: "/v1/notifications/kpis", id: "notification-kpis", tag: "notifications", right: api.Read,
 		summary: "Numbers of notifications", description: "For all sites together and for each site. The store counts them at each request.",
 		problems: map[api.Sort]string{api.Unsupported: unsupportedNotify},
 	}, func(ctx context.Context, _ *struct{}) (*answer[api.NotificationKPIs], error) {
 		return answerOf(all.KPIs(ctx))
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification", tag: "notifications", role: api.Read,
+		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification", tag: "notifications", right: api.Read, scoped: true,
 		summary: "Show a notification",
 		description: "How it stands, over which channels it goes, every attempt, and the result for each recipient. A site only tells how it stands: " +
 			"from its own store while it holds the notification, and by asking central afterwards.",

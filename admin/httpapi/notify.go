@@ -25,7 +25,7 @@ type notifyOutput struct {
 func notifying(b *builder) {
 	const none = "This node takes no notifications."
 	asked(b, route{
-		method: http.MethodPost, path: "/v1/notifications", id: "send-notification", sends: true, tag: "notifications", role: api.Operate,
+		method: http.MethodPost, path: "/v1/notifications", id: "send-notification", sends: true, tag: "notifications", right: api.Send, scoped: true,
 		summary: "Tell people",
 		description: "The answer comes after the notification is on disk; a site forwards it to central, which knows who is on the list. " +
 			"The same id with the same type, list, subject, body and data is the same notification: sending it again is safe and changes nothing.",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 )
 
@@ -66,6 +67,8 @@ type document struct {
 		Responses   map[string]json.RawMessage `json:"responses"`
 		Security    []map[string][]string      `json:"security"`
 		Tags        []string                   `json:"tags"`
+		Right       api.Right                  `json:"x-right"`
+		Scoped      bool                       `json:"x-scoped"`
 		Parameters  []struct {
 			Name        string `json:"name"`
 			Description string `json:"description"`
@@ -90,7 +93,7 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/v1/messages", "/v1/messages/{id}", "/v1/messages/{id}/retry", "/v1/messages/{id}/discard", "/v1/messages/{id}/run", "/v1/messages/{id}/reschedule", "/v1/inbox", "/v1/inbox/{id}/done",
-		"/v1/destinations", "/v1/backups", "/v1/tokens", "/v1/tokens/{name}",
+		"/v1/destinations", "/v1/backups", "/v1/tokens", "/v1/tokens/{name}", "/v1/tokens/self",
 		"/v1/sites", "/v1/sites/{site}", "/v1/sites/{site}/rotate", "/v1/sites/{site}/messages", "/v1/sites/{site}/messages/{id}",
 		"/v1/sites/{site}/messages/{id}/retry", "/v1/sites/{site}/messages/{id}/discard", "/v1/sites/{site}/messages/{id}/run", "/v1/sites/{site}/messages/{id}/reschedule", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
 		"/v1/notifications", "/v1/notifications/kpis", "/v1/notifications/{id}", "/v1/notifications/{id}/retry", "/v1/notifications/{id}/discard",

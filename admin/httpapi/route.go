@@ -27,7 +27,8 @@ type route struct {
 	tag           string
 	summary       string
 	description   string
-	role          api.Role
+	right         api.Right
+	scoped        bool                // it keeps to the caller's scope; any other refuses a caller who has one
 	status        int                 // of success; zero: 200
 	problems      map[api.Sort]string // refusals in addition to those of every route
 	request       reflect.Type        // of its JSON body; nil: it has no body
@@ -73,8 +74,8 @@ func asked[In, Req, Out any, P interface {
 
 // handle registers a route. huma reads and checks In's parameters; type body reads its body.
 func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out, error)) {
-	if r.role.Rank() == 0 {
-		panic("httpapi: " + r.id + " has no role, and would be open to everybody")
+	if !r.right.Known() {
+		panic("httpapi: " + r.id + " needs no right, and would be open to everybody")
 	}
 	limit := r.bodyLimit
 	if limit == 0 {
@@ -85,18 +86,18 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		Summary: r.summary, Description: r.description,
 		DefaultStatus: r.status, MaxBodyBytes: limit,
 		Security:   byToken(),
-		Extensions: map[string]any{"x-role": r.role},
+		Extensions: map[string]any{"x-right": r.right, "x-scoped": r.scoped},
 		Responses:  b.responses(r),
 	}
-	if r.method != http.MethodGet && !r.sends {
-		answer, subject := h, subjectOf[In]()
-		h = func(ctx context.Context, in *In) (*Out, error) {
-			out, err := answer(ctx, in)
+	answer, subject, quiet := h, subjectOf[In](), r.method == http.MethodGet || r.sends
+	h = func(ctx context.Context, in *In) (*Out, error) {
+		out, err := answer(ctx, in)
+		if !quiet || admin.IsDenied(err) {
 			b.Called(ctx, r.id, subject(in), err)
-			return out, err
 		}
+		return out, err
 	}
-	b.adding = gate.Route{Role: r.role, Long: r.slow, MaxBody: limit}
+	b.adding = gate.Route{Operation: r.id, Right: r.right, Scoped: r.scoped, Long: r.slow, MaxBody: limit}
 	huma.Register(b.api, op, h)
 	// Set this afterwards: if huma saw a schema of the body, it would read, check and decode the body too.
 	if r.request != nil {
@@ -128,7 +129,7 @@ func subjectOf[In any]() func(in *In) string {
 	}
 }
 
-// byToken says that a token may be needed; the node's settings decide whether it is. x-role says which role
+// byToken says that a token may be needed; the node's settings decide whether it is. x-right says which right
 // it needs, since the scopes of a bearer token mean nothing to OpenAPI.
 func byToken() []map[string][]string { return []map[string][]string{{}, {"token": {}}} }
 
@@ -160,7 +161,7 @@ func (b *builder) responses(r route) map[string]*huma.Response {
 		add(k, text)
 	}
 	add(api.Unauthorized, "The token is missing or unknown.")
-	add(api.RoleLacking, fmt.Sprintf("The token's role does not include %s, or the request comes from a web page of another site.", r.role))
+	add(api.RoleLacking, lacks(&r))
 	add(api.TooMany, "Too many unknown tokens came from this address; Retry-After says how long to wait.")
 	add(api.Busy, "The node has too many requests in hand; nothing was done.")
 	add(api.Unavailable, "The store is closed; send the same request again later.")
@@ -181,6 +182,17 @@ func (b *builder) responses(r route) map[string]*huma.Response {
 		all[strconv.Itoa(status)] = b.problem(strings.Join(lines, " "))
 	}
 	return all
+}
+
+// lacks says when a caller is refused.
+func lacks(r *route) string {
+	switch {
+	case r.right == api.AnyToken:
+		return "The request comes from a web page of another site."
+	case r.scoped:
+		return fmt.Sprintf("The token does not have the right %s, or not for this; or the request comes from a web page of another site.", r.right)
+	}
+	return fmt.Sprintf("The token does not have the right %s, or only for some sites, destinations or topics; or the request comes from a web page of another site.", r.right)
 }
 
 // problem documents an answer that is a problem document.
@@ -207,8 +219,8 @@ func newBuilder(s *admin.Service) *builder {
 func (b *builder) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
 	r := b.adding
 	b.adding = gate.Route{}
-	if r.Role == "" {
-		panic("httpapi: huma adds " + pattern + ", which has no role")
+	if r.Right == "" {
+		panic("httpapi: huma adds " + pattern + ", which needs no right")
 	}
 	r.Pattern, r.Handler = pattern, http.HandlerFunc(handler)
 	b.routes = append(b.routes, r)

@@ -34,11 +34,12 @@ type Server struct {
 	Mounts []Mount
 }
 
-// Mount is a route of another package. Exactly one of Role, Signed and Open says who may ask.
+// Mount is a route of another package. Exactly one of Right, Signed and Open says who may ask. A caller whose
+// scope is narrowed is refused.
 type Mount struct {
 	Pattern string // as http.ServeMux reads it: "GET /metrics"
 	Handler http.Handler
-	Role    api.Role // the role that a token needs
+	Right   api.Right // what a token needs
 	// Signed requests prove their origin to the handler. The guard against web pages does not check the name
 	// that they are addressed to: a proxy passes on its own.
 	Signed bool
@@ -64,13 +65,13 @@ func (s *Server) Handler() (http.Handler, error) {
 		sites(b)
 	}
 	others(b, slices.ContainsFunc(s.Mounts, func(m Mount) bool { return m.Pattern == receive }))
-	keys := gate.Keys{Refuse: s.Refusal, As: admin.As}
+	keys := gate.Keys{Refuse: s.Refusal, As: admin.As, Denied: s.Denied}
 	if s.Tokens != nil {
 		keys.Find = s.Tokens.FindToken
 	}
 	routes := slices.Concat(b.routes, []gate.Route{{Pattern: "GET /openapi.json", Handler: b.document(), Open: true}})
 	for _, m := range s.Mounts {
-		routes = append(routes, gate.Route{Pattern: m.Pattern, Handler: m.Handler, Role: m.Role, Signed: m.Signed, Open: m.Open, Long: m.Long})
+		routes = append(routes, gate.Route{Pattern: m.Pattern, Handler: m.Handler, Right: m.Right, Signed: m.Signed, Open: m.Open, Long: m.Long})
 	}
 	settings := gate.Settings{MaxBodies: s.MaxBodies, AuthRequired: s.AuthRequired, AllowedHosts: s.AllowedHosts, Anybody: s.Anybody}
 	return gate.New(settings, keys, routes, s.Logger)

@@ -38,7 +38,7 @@ func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 	racetest.Bubble(t, func(t *testing.T) {
 		var out bytes.Buffer
 		f := serve(t, locked, logsTo(&out))
-		secret := tokens(t, f)[api.Read]
+		secret := tokens(t, f)[api.RoleRead]
 		out.Reset()
 		long := "/v1/messages/" + strings.Repeat("x", 20<<10)
 		got := map[int]int{}

@@ -24,7 +24,7 @@ const (
 	exitNotFound    = 3
 	exitConflict    = 4 // the present state does not allow it, or the name is taken
 	exitUnreachable = 5
-	exitRefused     = 6 // the token is missing, or its role does not allow it
+	exitRefused     = 6 // the token is missing, or its rights do not allow it
 	exitWarnings    = 7 // doctor found something that needs attention
 	exitFailing     = 8 // doctor found something that does not work
 )

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +25,7 @@ func (a *app) tokensCommand(g *global) *cobra.Command {
 node that listens on the loopback needs none.
 
 A node that other machines can reach does not start before it has one with the
-role admin, unless it has sites or peers to serve, or something waits. With
+role admin that does not end, unless it has sites or peers to serve, or something waits. With
 --data the commands work on the data folder of a node that does not run, with
 --config or --store on the store that a configuration names: a folder, or a
 PostgreSQL database, whose nodes may run meanwhile.`,
@@ -33,7 +35,7 @@ PostgreSQL database, whose nodes may run meanwhile.`,
 	flags.StringVar(&t.over.Data, "data", "", "data folder of a node that does not run, instead of asking a running node")
 	flags.StringVar(&t.file, "config", "", "configuration file whose store is used, instead of asking a node")
 	flags.StringVar(&t.over.Store, "store", "", "address of a PostgreSQL database, instead of asking a node")
-	cmd.AddCommand(t.create(), t.list(), t.remove())
+	cmd.AddCommand(t.create(), t.list(), t.self(), t.remove())
 	return cmd
 }
 
@@ -82,38 +84,103 @@ func (t *tokens) store(cmd *cobra.Command) (*config.Config, error) {
 }
 
 func (t *tokens) create() *cobra.Command {
+	var req api.NewToken
 	var role string
+	var rights []string
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a token",
 		Long: `Create a token and print its secret. It cannot be shown again: the node keeps only
-a hash of it. The roles are
+a hash of it. A token has rights:
 
-  read     look
-  operate  look, send, retry, discard, mark done
-  admin    all of these, and tokens, backups, channels and lists`,
+  read          look at everything but the audit
+  send          hand in messages and notifications
+  operate       retry, discard, reschedule, pause, resume, mark done
+  audit-read    look at the audit
+  audit-export  take the audit away; only with audit-read
+
+The roles are sets of them:
+
+  read     read
+  operate  read, send, operate
+  auditor  audit-read, audit-export
+  admin    all, and tokens, sites, backups, channels and lists
+
+With --site, --destination and --topic a token is only for what these name: it sees
+nothing else, and no numbers of the whole node. The role admin cannot be narrowed.`,
 		Example: `  holdfast tokens create erp --role operate
+  holdfast tokens create mixer --right send --destination erp,mes
+  holdfast tokens create shift --role operate --site plant-4 --for 90d
   holdfast tokens create backup --role read >token && chmod 600 token
   holdfast tokens create first --role admin --data /var/lib/holdfast
   holdfast tokens create first --role admin --config /etc/holdfast/holdfast.yaml`,
 		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
-				created, err := c.Tokens().Create(ctx, api.NewToken{Name: given[0], Role: api.Role(role)})
+				req.Name, req.Role = given[0], api.Role(role)
+				for _, r := range rights {
+					req.Rights = append(req.Rights, api.Right(r))
+				}
+				if len(rights) > 0 && !cmd.Flags().Changed("role") {
+					req.Role = ""
+				}
+				created, err := c.Tokens().Create(ctx, req)
 				switch {
 				case err != nil:
 					return err
 				case t.json:
 					return printJSON(t.stdout, created)
 				}
-				t.note("token %s with the role %s; keep it now, it cannot be shown again:\n", created.Name, created.Role)
+				t.note("token %s with %s; keep it now, it cannot be shown again:\n", created.Name, may(created.Role, &created.Grant, created.Until))
 				_, err = fmt.Fprintln(t.stdout, created.Secret)
 				return err
 			})
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", string(api.Read), "read, operate or admin")
+	flags := cmd.Flags()
+	flags.StringVar(&role, "role", string(api.RoleRead), "read, operate, auditor or admin")
+	flags.StringSliceVar(&rights, "right", nil, "rights in place of a role, separated by commas")
+	flags.StringSliceVar(&req.Sites, "site", nil, "only what is at this site; may be repeated")
+	flags.StringSliceVar(&req.Destinations, "destination", nil, "only what goes to this destination; may be repeated")
+	flags.StringSliceVar(&req.Topics, "topic", nil, "only what is about this topic; may be repeated")
+	flags.StringVar(&req.For, "for", "", "how long it is valid, such as 12h or 90d (default: until it is removed)")
 	return cmd
+}
+
+// may describes what a token may do, in words.
+func may(role api.Role, g *api.Grant, until *time.Time) string {
+	text := "the role " + string(role)
+	if role == "" {
+		text = "the rights " + rightsOf(g)
+	}
+	if scope := scopeOf(g); scope != "-" {
+		text += ", only for " + scope
+	}
+	if until != nil {
+		text += ", until " + at(*until)
+	}
+	return text
+}
+
+func rightsOf(g *api.Grant) string {
+	names := make([]string, len(g.Rights))
+	for i, r := range g.Rights {
+		names[i] = string(r)
+	}
+	return cmp.Or(strings.Join(names, ","), "none")
+}
+
+func scopeOf(g *api.Grant) string {
+	var parts []string
+	for _, d := range []struct {
+		kind  string
+		names []string
+	}{{"site", g.Sites}, {"destination", g.Destinations}, {"topic", g.Topics}} {
+		if len(d.names) > 0 {
+			parts = append(parts, d.kind+" "+strings.Join(d.names, ","))
+		}
+	}
+	return cmp.Or(strings.Join(parts, "; "), "-")
 }
 
 func (t *tokens) list() *cobra.Command {
@@ -132,9 +199,34 @@ func (t *tokens) list() *cobra.Command {
 				}
 				rows := make([][]string, len(list))
 				for i, k := range list {
-					rows[i] = []string{k.Name, string(k.Role), optional(k.Created), optional(k.LastUsed)}
+					until := optional(k.Until)
+					if k.Ended {
+						until = "ended"
+					}
+					rows[i] = []string{k.Name, cmp.Or(string(k.Role), rightsOf(&k.Grant)), scopeOf(&k.Grant), optional(k.Created), optional(k.LastUsed), until}
 				}
-				return table(t.stdout, []string{"NAME", "ROLE", "CREATED", "LAST USED"}, rows)
+				return table(t.stdout, []string{"NAME", "RIGHTS", "ONLY FOR", "CREATED", "LAST USED", "UNTIL"}, rows)
+			})
+		},
+	}
+}
+
+func (t *tokens) self() *cobra.Command {
+	return &cobra.Command{
+		Use:   "self",
+		Short: "Show who asks, and what they may do",
+		Args:  args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
+				who, err := c.Tokens().Self(ctx)
+				switch {
+				case err != nil:
+					return err
+				case t.json:
+					return printJSON(t.stdout, who)
+				}
+				_, err = fmt.Fprintf(t.stdout, "%s with %s\n", who.Name, may(who.Role, &who.Grant, nil))
+				return err
 			})
 		},
 	}
@@ -153,8 +245,8 @@ func (t *tokens) remove() *cobra.Command {
 		Use: "rm NAME", Aliases: []string{"remove", "delete"},
 		Short: "Remove a token: requests that use it are refused from now on",
 		Long: `Remove a token: requests that use it are refused from now on. The last one with
-the role admin stays unless --force is given: without one nobody can operate a
-node that asks for tokens.`,
+the role admin that does not end stays unless --force is given: without one nobody
+can operate a node that asks for tokens.`,
 		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
@@ -169,6 +261,6 @@ node that asks for tokens.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "remove even the last token with the role admin")
+	cmd.Flags().BoolVar(&force, "force", false, "remove even the last token with the role admin that does not end")
 	return cmd
 }

@@ -35,20 +35,25 @@ type Settings struct {
 
 // Keys is what a gate knows about callers.
 type Keys struct {
-	// Find returns the token with this hash, or holdfast.ErrNotFound. It is called for every request. Nil: no
-	// tokens exist.
-	Find func(ctx context.Context, hash [32]byte) (name, role string, err error)
+	// Find returns the token with this hash and its rights (api.ParseGrant), or holdfast.ErrNotFound. It is
+	// called for every request. Nil: no tokens exist.
+	Find func(ctx context.Context, hash [32]byte) (name, rights string, err error)
 	// Refuse turns an error of Find into a problem, and logs it.
 	Refuse func(ctx context.Context, log *slog.Logger, doing string, err error) *api.Problem
-	// As returns a context in which name asks.
-	As func(ctx context.Context, name string) context.Context
+	// As returns a context in which name asks, who may do this.
+	As func(ctx context.Context, name string, may api.Grant) context.Context
+	// Denied is told of each request of a caller who lacks a right, in the context of As. Nil: nobody is told.
+	Denied func(ctx context.Context, operation string, p *api.Problem)
 }
 
-// Route is a route behind the gate. Exactly one of Role, Signed and Open says who may ask.
+// Route is a route behind the gate. Exactly one of Right, Signed and Open says who may ask.
 type Route struct {
-	Pattern string // as http.ServeMux reads it: "GET /metrics"
-	Handler http.Handler
-	Role    api.Role // the role that a token needs
+	Pattern   string // as http.ServeMux reads it: "GET /metrics"
+	Operation string // for Keys.Denied; empty: the pattern
+	Handler   http.Handler
+	Right     api.Right // what a token needs
+	// Scoped: the handler keeps to the caller's scope. Any other route refuses a caller whose scope is narrowed.
+	Scoped bool
 	// Signed requests prove their origin to the handler. The guard against web pages does not check the name
 	// that they are addressed to: a proxy passes on its own.
 	Signed bool
@@ -65,16 +70,16 @@ type Route struct {
 // check refuses a route that would be open to everybody because somebody forgot to say who may ask.
 func (r *Route) check() error {
 	said := 0
-	for _, way := range []bool{r.Role != "", r.Signed, r.Open} {
+	for _, way := range []bool{r.Right != "", r.Signed, r.Open} {
 		if way {
 			said++
 		}
 	}
 	switch {
 	case said != 1:
-		return fmt.Errorf("route %q: say exactly one of Role, Signed and Open", r.Pattern)
-	case r.Role != "" && r.Role.Rank() == 0:
-		return fmt.Errorf("route %q: there is no role %q", r.Pattern, r.Role)
+		return fmt.Errorf("route %q: say exactly one of Right, Signed and Open", r.Pattern)
+	case r.Right != "" && !r.Right.Known():
+		return fmt.Errorf("route %q: there is no right %q", r.Pattern, r.Right)
 	case r.Long && r.Open:
 		return fmt.Errorf("route %q: a Long answer to anybody would hold connections for strangers", r.Pattern)
 	}
@@ -109,7 +114,7 @@ func New(s Settings, k Keys, routes []Route, log *slog.Logger) (http.Handler, er
 		if r.Long {
 			r.Handler = patient(r.Handler)
 		}
-		if r.Role != "" {
+		if r.Right != "" {
 			r.Handler = g.allow(r)
 		}
 		mux.Handle(r.Pattern, r.Handler)

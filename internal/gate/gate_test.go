@@ -26,7 +26,7 @@ const room = 8
 func asked(t *testing.T, routes ...gate.Route) *http.Client {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	keys := gate.Keys{As: func(ctx context.Context, _ string) context.Context { return ctx }}
+	keys := gate.Keys{As: func(ctx context.Context, _ string, _ api.Grant) context.Context { return ctx }}
 	handler, err := gate.New(gate.Settings{MaxBodies: room}, keys, routes, log)
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +94,8 @@ func TestAStreamOfEventsGoesThroughTheGate(t *testing.T) {
 	t.Parallel()
 	racetest.Bubble(t, func(t *testing.T) {
 		c := asked(t,
-			gate.Route{Pattern: "GET /events", Handler: http.HandlerFunc(ticks), Role: api.Read, Long: true},
-			gate.Route{Pattern: "GET /page", Handler: http.HandlerFunc(ticks), Role: api.Read},
+			gate.Route{Pattern: "GET /events", Handler: http.HandlerFunc(ticks), Right: api.Read, Long: true},
+			gate.Route{Pattern: "GET /page", Handler: http.HandlerFunc(ticks), Right: api.Read},
 		)
 		heard, err := hear(t, c, http.MethodGet, "/events", "")
 		if err != nil {
@@ -120,7 +120,7 @@ func TestAStreamThatPanicsIsCutOff(t *testing.T) {
 			}
 			panic("broken")
 		}
-		c := asked(t, gate.Route{Pattern: "GET /events", Handler: http.HandlerFunc(broken), Role: api.Read, Long: true})
+		c := asked(t, gate.Route{Pattern: "GET /events", Handler: http.HandlerFunc(broken), Right: api.Read, Long: true})
 		if heard, err := hear(t, c, http.MethodGet, "/events", ""); err == nil {
 			t.Errorf("half an answer looks whole: %q", heard)
 		}
@@ -145,8 +145,8 @@ func TestALongAnswerGivesTheRoomOfItsBodyBack(t *testing.T) {
 			_, _ = fmt.Fprintln(w, "done")
 		}
 		inner = *asked(t,
-			gate.Route{Pattern: "POST /events", Handler: http.HandlerFunc(handler), Role: api.Read, Long: true, MaxBody: room},
-			gate.Route{Pattern: "POST /short", Handler: http.HandlerFunc(handler), Role: api.Read, MaxBody: room},
+			gate.Route{Pattern: "POST /events", Handler: http.HandlerFunc(handler), Right: api.Read, Long: true, MaxBody: room},
+			gate.Route{Pattern: "POST /short", Handler: http.HandlerFunc(handler), Right: api.Read, MaxBody: room},
 		)
 		heard, err := hear(t, &inner, http.MethodPost, "/events", "12345678")
 		if got, want := fmt.Sprint(heard), "[done after 0s]"; err != nil || got != want {
@@ -163,14 +163,14 @@ func TestARouteSaysForWhomItIs(t *testing.T) {
 		ok    bool
 	}{
 		"nothing":               {gate.Route{}, false},
-		"a role":                {gate.Route{Role: api.Read}, true},
+		"a right":               {gate.Route{Right: api.Read}, true},
 		"signed":                {gate.Route{Signed: true}, true},
 		"open":                  {gate.Route{Open: true}, true},
-		"a role and open":       {gate.Route{Role: api.Read, Open: true}, false},
-		"a role there is not":   {gate.Route{Role: "reader"}, false},
+		"a right and open":      {gate.Route{Right: api.Read, Open: true}, false},
+		"a right there is not":  {gate.Route{Right: "reader"}, false},
 		"long and open":         {gate.Route{Open: true, Long: true}, false},
 		"long and signed":       {gate.Route{Signed: true, Long: true}, true},
-		"long with a role":      {gate.Route{Role: api.Admin, Long: true}, true},
+		"long with a right":     {gate.Route{Right: api.Admin, Long: true}, true},
 		"long, for nobody said": {gate.Route{Long: true}, false},
 	} {
 		c.route.Pattern, c.route.Handler = "GET /x", http.NotFoundHandler()

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -19,11 +20,19 @@ import (
 // allow demands from requests what the route needs, and holds room for their bodies.
 func (g *gate) allow(to Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, p := g.authorize(r, to.Role)
+		name, may, p := g.authenticate(r)
 		if p == nil && !serve.Known(r) {
 			p = Crowded()
 		}
 		if p != nil {
+			p.Answer(w)
+			return
+		}
+		ctx := g.As(r.Context(), name, may)
+		if p := lacking(&to, name, &may); p != nil {
+			if g.Denied != nil {
+				g.Denied(ctx, cmp.Or(to.Operation, to.Pattern), p)
+			}
 			p.Answer(w)
 			return
 		}
@@ -39,7 +48,7 @@ func (g *gate) allow(to Route) http.Handler {
 				r.Body = &heldBody{r.Body, leave}
 			}
 		}
-		to.Handler.ServeHTTP(w, r.WithContext(g.As(r.Context(), name)))
+		to.Handler.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
@@ -63,40 +72,58 @@ func (b *heldBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// authorize returns who asks, or why the request is refused. If a token is given where none is needed, it is
-// checked all the same, so that its name is recorded.
-func (g *gate) authorize(r *http.Request, need api.Role) (string, *api.Problem) {
+// lacking returns why a caller may not use a route, or nil.
+func lacking(to *Route, name string, may *api.Grant) *api.Problem {
+	var p *api.Problem
+	switch {
+	case !may.Can(to.Right):
+		has := "none that this version knows"
+		if len(may.Rights) > 0 {
+			has = strings.Trim(fmt.Sprint(may.Rights), "[]")
+		}
+		p = api.RoleLacking.Problem(fmt.Sprintf("this needs the right %s; token %q has %s", to.Right, name, has))
+	case !to.Scoped && !may.Whole():
+		p = api.RoleLacking.Problem(fmt.Sprintf("this is about the whole node, and token %q is only for some sites, destinations or topics", name))
+	default:
+		return nil
+	}
+	return p.With("WWW-Authenticate", fmt.Sprintf(`Bearer realm="holdfast", error="insufficient_scope", scope="%s"`, to.Right))
+}
+
+// authenticate returns who asks and what they may do, or why the request is refused. If a token is given where
+// none is needed, it is checked all the same, so that its name is recorded and its rights bind.
+func (g *gate) authenticate(r *http.Request) (name string, may api.Grant, p *api.Problem) {
 	header := r.Header.Get("Authorization")
 	if !g.AuthRequired && (header == "" || g.Find == nil) {
 		if by := passedOnBy(r); by != "" && !g.Anybody {
-			return "", unauthorized("", "the request came through a proxy (header "+by+"), and only this machine is let in without a token: send one")
+			return "", may, unauthorized("", "the request came through a proxy (header "+by+"), and only this machine is let in without a token: send one")
 		}
-		return api.Local, nil
+		return api.Local, api.Everything(), nil
 	}
 	if header == "" {
-		return "", unauthorized("", "send a token: Authorization: Bearer hf_…")
+		return "", may, unauthorized("", "send a token: Authorization: Bearer hf_…")
 	}
 	scheme, secret, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", unauthorized("", "the Authorization header must have the form: Bearer hf_…")
+		return "", may, unauthorized("", "the Authorization header must have the form: Bearer hf_…")
 	}
 	secret = strings.TrimSpace(secret)
 	if !api.WellFormed(secret) {
-		return "", g.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
+		return "", may, g.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
 	}
-	name, role, err := g.Find(r.Context(), sha256.Sum256([]byte(secret)))
+	name, rights, err := g.Find(r.Context(), sha256.Sum256([]byte(secret)))
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound):
-		return "", g.refuseToken(r, "the token is not known here; it may have been deleted")
+		return "", may, g.refuseToken(r, "the token is not known here; it may have been deleted, or its time is over")
 	case err != nil:
 		few := g.few.With(slog.String("remote", serve.Address(r).String()))
-		return "", g.Refuse(r.Context(), few, "look the token up", err) // anybody can make up a token
+		return "", may, g.Refuse(r.Context(), few, "look the token up", err) // anybody can make up a token
 	}
-	if api.Role(role).Rank() < need.Rank() {
-		return "", api.RoleLacking.Problem(fmt.Sprintf("this needs a token with the role %s; token %q has the role %s", need, name, role)).
-			With("WWW-Authenticate", fmt.Sprintf(`Bearer realm="holdfast", error="insufficient_scope", scope="%s"`, need))
+	may, err = api.ParseGrant(rights)
+	if err != nil { // of a newer version: it may do nothing but ask who it is
+		g.few.LogAttrs(r.Context(), slog.LevelWarn, "rights of a token not understood", slog.String("token", name), slog.Any("error", err))
 	}
-	return name, nil
+	return name, may, nil
 }
 
 // refuseToken answers a request whose token is not ours. After too many from one address, callers are told to

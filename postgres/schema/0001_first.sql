@@ -206,7 +206,8 @@ CREATE TABLE hf_token (
   role    text NOT NULL,
   hash    bytea NOT NULL UNIQUE,
   created bigint NOT NULL,
-  used    bigint
+  used    bigint,
+  until   bigint                            -- NULL: it does not end
 );
 
 -- The live nodes. A node that starts gets a new owner number, even under the same name. Claims of

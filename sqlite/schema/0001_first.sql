@@ -151,5 +151,6 @@ CREATE TABLE hf_token (
   role    TEXT NOT NULL,
   hash    BLOB NOT NULL UNIQUE,
   created INTEGER NOT NULL,
-  used    INTEGER
+  used    INTEGER,
+  until   INTEGER                            -- NULL: it does not end
 ) STRICT;
