@@ -296,7 +296,7 @@ func TestSalvageMayBeCutShort(t *testing.T) {
 		if db == nil {
 			return
 		}
-		if v := s.examine(t, db); v.lost+v.undecodable+v.again+v.keptLost > 0 {
+		if v := s.examine(t, db); v.lost+v.undecodable+v.again+v.keptLost+v.unsent > 0 {
 			t.Errorf("cut short at %d: %+v", n, v)
 		}
 		if d := db.Damage(); len(d) != 1 || !d[0].Done {
@@ -350,7 +350,7 @@ func TestSalvageInTheBackground(t *testing.T) {
 	close(hold)
 	waittest.Until(t, "the salvage has ended", func() bool { return !db.Recovering() })
 	p.set(nil, nil)
-	if v := s.examine(t, db); v.lost+v.undecodable+v.again+v.keptLost > 0 {
+	if v := s.examine(t, db); v.lost+v.undecodable+v.again+v.keptLost+v.unsent > 0 {
 		t.Errorf("after it: %+v", v)
 	}
 }

@@ -360,6 +360,23 @@ func TestOI14NoBackupOfWhatIsInDoubt(t *testing.T) {
 	}
 }
 
+// A file that only looks as if a restore had left it keeps nobody from starting.
+func TestOI14AFileThatNoRestoreLeft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{".restored-by-anna", ".restored-20260102T030405Z-wal"} {
+		if err := os.WriteFile(w.path+name, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := open(t, w.path, sqlite.Options{})
+	if d := db.Damage(); len(d) > 0 {
+		t.Errorf("it takes the place of the database: %v", d)
+	}
+	enqueue(t, db, message("after"))
+	shut(t, db)
+}
+
 // What was restored is delivered, and what was delivered before is delivered
 // again under its id.
 func TestOI14RestoreThenDeliver(t *testing.T) {

@@ -178,7 +178,7 @@ func survives(t testing.TB, path string) *sqlite.DB {
 }
 
 // verdictOf is what is left of a specimen.
-type verdictOf struct{ lost, undecodable, again, keptLost, stuck int }
+type verdictOf struct{ lost, undecodable, again, keptLost, stuck, unsent int }
 
 // judge starts and examines the store. Damage may also show only when a row is
 // used: then the store stops, and the next start has to mend it.
@@ -220,7 +220,7 @@ func (m *muted) Errorf(f string, a ...any) { m.errors = append(m.errors, fmt.Spr
 // itself: content, or a second effect.
 func (s *specimen) examine(t testing.TB, db *sqlite.DB) (v verdictOf) {
 	t.Helper()
-	rows, err := db.SQL(t.Context(), "SELECT m.id, m.state, m.reason, coalesce(p.payload, b.payload) FROM hf_message AS m JOIN hf_body AS b USING (seq) LEFT JOIN hf_bundle AS p ON p.seq = b.bundle")
+	rows, err := db.SQL(t.Context(), "SELECT m.id, m.state, m.reason, coalesce(p.payload, b.payload), m.tries FROM hf_message AS m JOIN hf_body AS b USING (seq) LEFT JOIN hf_bundle AS p ON p.seq = b.bundle")
 	if err != nil {
 		t.Error(err)
 		return v
@@ -236,7 +236,10 @@ func (s *specimen) examine(t testing.TB, db *sqlite.DB) (v verdictOf) {
 			v.undecodable++
 		case !known:
 			t.Errorf("message %q was never accepted", id)
-		case state == holdfast.Delivered && s.states[id] == holdfast.Pending: // by an examination before
+		case state == holdfast.Delivered && s.states[id] == holdfast.Pending:
+			if r[4] == int64(0) { // else an examination before has delivered it
+				v.unsent++
+			}
 		case state != s.states[id]:
 			v.again++ // its state has no hash: a flip may make it another
 		case !bytes.Equal(r[3].([]byte), want.Payload) && state == holdfast.Pending:
@@ -363,7 +366,7 @@ func TestAnyByteMayFlip(t *testing.T) {
 			})
 			// SQLite may have moved the rows of a page before it met the damage in it.
 			const page = 16
-			if v, d := s.judge(t, path); v.lost > 0 || v.undecodable > page || v.again > 2 || v.keptLost > 1 || v.stuck > 1 {
+			if v, d := s.judge(t, path); v.lost > 0 || v.undecodable > page || v.again > 2 || v.keptLost > 1 || v.stuck > 1 || v.unsent > 1 {
 				t.Errorf("one flipped byte cost %+v; %v", v, d)
 			}
 		})
@@ -534,10 +537,10 @@ func TestAnyPageMayBeLost(t *testing.T) {
 				return content
 			})
 			v, d := s.judge(t, path)
-			if v.lost > 0 || v.undecodable > 40 || v.keptLost > 40 || v.stuck > 0 {
+			if v.lost > 0 || v.undecodable > 40 || v.keptLost > 40 || v.stuck > 0 || v.unsent > 0 {
 				t.Errorf("one page cost %+v; %v", v, d)
 			}
-			worst = verdictOf{0, max(worst.undecodable, v.undecodable), max(worst.again, v.again), max(worst.keptLost, v.keptLost), 0}
+			worst = verdictOf{undecodable: max(worst.undecodable, v.undecodable), again: max(worst.again, v.again), keptLost: max(worst.keptLost, v.keptLost)}
 		})
 	}
 	t.Logf("of %d pages, the dearest cost %+v", pages, worst)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // tap stands between the store and the driver: before and after see every
@@ -162,4 +163,17 @@ func nth(n int, fault error, prefixes ...string) func(sql string) error {
 		}
 		return nil
 	}
+}
+
+// fail makes the nth statement from now on fail, and tells whether it came to that.
+func (p *tap) fail(n int) *atomic.Bool {
+	failed, fault := &atomic.Bool{}, nth(n, errIOSync, "")
+	p.set(func(sql string) error {
+		err := fault(sql)
+		if err != nil {
+			failed.Store(true)
+		}
+		return err
+	}, nil)
+	return failed
 }

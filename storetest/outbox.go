@@ -125,7 +125,15 @@ func recordTells(k *kit) {
 	near("due", r.Due, now.Add(time.Minute))
 	near("expires", r.Expires, now.Add(time.Hour))
 	near("last attempt", r.LastAttempt, now)
-	p := k.all(holdfast.Query{})[0]
+	k.put(holdfast.Message{ID: "delivered"}, holdfast.Message{ID: "ends", TTL: time.Second, Destination: "b"})
+	k.wins(k.one("delivered"), delivered())
+	near("last attempt of what is delivered", k.get("delivered").LastAttempt, k.now())
+	k.pass(2 * time.Second)
+	k.expire()
+	if r := k.is("ends", holdfast.Expired); !r.LastAttempt.IsZero() || r.Settled.IsZero() {
+		k.t.Errorf("never tried, and ended at %s: the last attempt is %s", r.Settled, r.LastAttempt)
+	}
+	p := k.all(holdfast.Query{States: []holdfast.State{holdfast.Pending}})[0]
 	want.Message.Payload = nil
 	equal(k, "record of the list", p, want, cmpopts.IgnoreFields(holdfast.Record{}, "Seq", "Created", "Due", "Expires", "LastAttempt"))
 
