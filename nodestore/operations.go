@@ -63,7 +63,7 @@ func (s *Operations) operation(scan side.Scan) (track.Operation, error) {
 	}
 	r := holdfast.Record{
 		Message: holdfast.Message{ID: holdfast.ID(o.ID), Destination: o.Destination, Endpoint: o.Endpoint, Source: o.Source},
-		Seq:     o.Seq, State: holdfast.State(o.State), Reason: holdfast.Reason(o.Reason), Failures: int(o.Failures), Tries: int(o.Tries), Cycle: int(o.Cycle), //nolint:gosec // the library's number
+		Seq:     o.Seq, State: holdfast.State(o.State), Reason: holdfast.Reason(o.Reason), Failures: int(o.Failures), Tries: int(o.Tries), Cycle: int(o.Cycle),
 		LastError: o.Error, LastCode: o.Code,
 		Created: s.db.Time(rows.Instant(created)), LastAttempt: s.db.Time(rows.Instant(tried)), Settled: s.db.Time(rows.Instant(settled)),
 	}
