@@ -44,12 +44,12 @@ var mayImport = map[string][]string{
 	"adapter/email":       {".", "notify", "adapter/email/smtp"},
 	"adapter/email/smtp":  {}, // speaks with servers, and knows nothing of notifications
 	"adapter/chat":        {".", "notify"},
-	"rows":                {"."},           // of all tables, for both stores and what copies them
-	"notify":              {".", "rows"},   // what stores put of it, so that no store says it again
-	"site":                {".", "notify"}, // for programs that are a site
+	"rows":                {"."},                    // of all tables, for both stores and what copies them
+	"notify":              {".", "rows"},            // what stores put of it, so that no store says it again
+	"site":                {".", "notify", "track"}, // for programs that are a site
 	"fanout":              {"."},
 	"fanout/notificaties": {".", "fanout"},
-	"track":               {"."},
+	"track":               {".", "notify"}, // origins are those of notifications
 	"audit":               {".", "rows"},
 	"link":                {".", "wire", "transport", "notify", "track", "audit", "link/sites"}, // its envelopes and batches are those between peers
 	"link/sites":          {},                                                                   // what stores keep of sites: they bring no server along
@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"storecopy":           {".", "internal/belief", "rows"},
 	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
 	"postgres":            {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
-	"nodestore":           {".", "rows", "notify", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
+	"nodestore":           {".", "rows", "notify", "track", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say

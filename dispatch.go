@@ -64,6 +64,8 @@ type Dispatcher struct {
 	watch   atomic.Pointer[Progress]
 	busy    atomic.Bool
 
+	observer atomic.Int64 // panics of the Observer
+
 	mu      sync.Mutex            // guards the fields below
 	set     map[string]*laneRoute // stands instead of Routes; nil: nothing was set
 	given   map[string]*laneRoute // the routes of Routes that the last run got

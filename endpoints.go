@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -273,8 +272,8 @@ func (w *withheld) Unwrap() error { return w.err }
 
 // Public is the text that the sender gets instead; empty: none.
 func (w *withheld) Public() string {
-	if status, ok := strings.CutPrefix(w.code, "http_"); ok {
-		return "the program behind the endpoint answered " + status
+	if status := HTTPStatus(w.code); status != 0 {
+		return fmt.Sprintf("the program behind the endpoint answered %d", status)
 	}
 	return ""
 }

@@ -3,6 +3,8 @@ package holdfast
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -90,6 +92,15 @@ type Failure struct { //nolint:errname // the word of the field; it is read, not
 	// effect.
 	Served bool
 	Err    error
+}
+
+// HTTPStatus returns the HTTP status that a code of a failure names, as "http_422" does; 0 if it names none.
+func HTTPStatus(code string) int {
+	digits, found := strings.CutPrefix(code, "http_")
+	if status, err := strconv.Atoi(digits); found && err == nil && status > 0 {
+		return status
+	}
+	return 0
 }
 
 // served reports whether the destination works, whatever it does with the message. Nil is

@@ -16,9 +16,15 @@ type Observer interface {
 // AttemptInfo is the end of one attempt.
 type AttemptInfo struct {
 	ID          ID // of the message
+	Source      string
 	Destination string
+	Endpoint    string
+	Headers     map[string]string // of the message; must not be changed
+	Created     time.Time         // when the message was accepted
 	Outcome     Outcome
 	State       State     // after it
+	Reason      Reason    // of a parked or discarded message
+	Cycle       int       // from 1
 	Retries     int       // attempts after the first of its cycle, this one included
 	Began       time.Time // zero: the deliverer was not called
 	Took        time.Duration

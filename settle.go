@@ -322,7 +322,8 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 func (f *finished) info(s *Settlement) AttemptInfo {
 	m := &f.claim.Message
 	a := AttemptInfo{
-		ID: m.ID, Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took,
+		ID: m.ID, Source: m.Source, Destination: m.Destination, Endpoint: m.Endpoint, Headers: m.Headers, Created: f.claim.Created,
+		Outcome: s.Outcome, State: s.State, Reason: s.Reason, Cycle: m.Attempt.Cycle, Retries: f.claim.Tries, Took: s.Took,
 		Response: f.receipt.Response, Note: f.receipt.Note, Failure: f.failure,
 	}
 	if f.attempt != nil {
@@ -331,7 +332,8 @@ func (f *finished) info(s *Settlement) AttemptInfo {
 	return a
 }
 
-// observe tells the waiters and the observer. A panic of the observer affects nothing else (SF-24).
+// observe tells the waiters and the observer. A panic of the observer is counted, and affects nothing
+// else (SF-24).
 func (r *dispatch) observe(a AttemptInfo) {
 	if r.d.Waiters != nil {
 		r.d.Waiters.ObserveAttempt(a)
@@ -341,6 +343,7 @@ func (r *dispatch) observe(a AttemptInfo) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
+			r.d.observer.Add(1)
 			r.log.ErrorContext(r.work, "observer panicked", slog.Any("panic", p))
 		}
 	}()

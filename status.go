@@ -87,3 +87,6 @@ func (r *dispatch) statuses() []LaneStatus {
 	}
 	return list
 }
+
+// ObserverFailures returns how many calls of the Observer have panicked.
+func (d *Dispatcher) ObserverFailures() int64 { return d.observer.Load() }

@@ -99,6 +99,7 @@ type Claim struct {
 	Failures int           // charged failures of this cycle so far
 	Tries    int           // tries of this cycle so far, charged or not
 	Revision int           // a person's reschedules in this cycle so far; the store's own
+	Created  time.Time     // when the message was accepted, for people
 	Expires  time.Duration // until the TTL ends, counted from Claim's return; negative: never
 
 	taken time.Time // when the dispatcher got it
@@ -197,6 +198,12 @@ type Retention struct {
 	Delivered, Expired, Discarded, Parked time.Duration
 	// Held keeps the delivered messages of a destination at least this long.
 	Held map[string]time.Duration
+
+	// Track names the destinations whose messages are calls, each with its category. A message of
+	// one that is purged before Tracking is over leaves a record of what became of it: package track.
+	Track map[string]Category
+	// Tracking is how long such a record is kept after the message ended. Zero: forever.
+	Tracking time.Duration
 }
 
 // Outbox is what people see of messages and may do to them. Each verb starts from the
@@ -267,6 +274,7 @@ type Record struct {
 	HeldUntil   time.Time // a doubted clock says its TTL is over: until then at most it is neither delivered nor ended; zero: not held
 	LastAttempt time.Time // zero: never tried
 	LastError   string
+	LastCode    string    // of the failure with LastError
 	Settled     time.Time // when it became final; zero: it is not final
 	Discarding  bool      // discarded while it was in hand; it ends when the attempt ends
 	Size        int       // of the payload, in bytes

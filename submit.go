@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -45,14 +43,7 @@ type RefusedError struct {
 func (e *RefusedError) Error() string { return fmt.Sprintf("message %s is refused: %s", e.ID, e.Text) }
 
 // HTTPStatus returns the other side's HTTP status; 0 if it does not speak HTTP.
-func (e *RefusedError) HTTPStatus() int {
-	digits, found := strings.CutPrefix(e.Code, "http_")
-	status, err := strconv.Atoi(digits)
-	if !found || err != nil {
-		return 0
-	}
-	return status
-}
+func (e *RefusedError) HTTPStatus() int { return HTTPStatus(e.Code) }
 
 // EndedError says that a person ended the message of this id, or its TTL passed. The same
 // content is not sent again. Errors.Is reports true for ErrState.

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -12,18 +13,19 @@ import (
 
 // message turns a request into the library's message, and reports what it cannot read. holdfast.Normalize
 // checks the fields themselves.
-func (s *Service) message(req *api.NewMessage, key string) (holdfast.Message, []api.Fault) {
+func (s *Service) message(ctx context.Context, req *api.NewMessage, key string) (holdfast.Message, []api.Fault) {
+	o := originOf(ctx, req)
 	m := holdfast.Message{
 		ID: holdfast.ID(req.ID), Source: req.Source, Destination: req.Destination, Endpoint: req.Endpoint,
 		Kind: holdfast.Kind(req.Kind), CorrelationID: req.CorrelationID, OrderingKey: req.OrderingKey,
-		Headers: withOrigin(req.Headers, originOf(req)), Payload: req.Payload,
+		Headers: withOrigin(req.Headers, o), Payload: req.Payload,
 	}
 	if len(m.Payload) == 0 {
 		m.Payload = []byte("null")
 	}
 	id, faults := idOf(req.ID, key)
 	m.ID = id
-	faults = slices.Concat(faults, s.checkCategory(req), api.FaultsOf(notify.CheckHeaders(req.Headers)), api.FaultsOf(originOf(req).Validate()))
+	faults = slices.Concat(faults, s.checkCategory(req), api.FaultsOf(notify.CheckHeaders(req.Headers)), api.FaultsOf(o.Validate()))
 	d, known := s.destination(req.Destination)
 	if !known && req.Destination != "" {
 		faults = append(faults, s.unknownDestination(req.Destination))
@@ -45,9 +47,11 @@ func (s *Service) message(req *api.NewMessage, key string) (holdfast.Message, []
 	return m, append(faults, fault...)
 }
 
-// originOf returns the origin that a request gives.
-func originOf(req *api.NewMessage) notify.Origin {
-	return notify.Origin{Instance: req.OriginInstance, Script: req.SourceScript, Execution: req.ExecutionID, ParentExecution: req.ParentExecutionID}
+// originOf returns the origin that a request gives, with the trace that it is a part of.
+func originOf(ctx context.Context, req *api.NewMessage) notify.Origin {
+	return notify.Origin{
+		Instance: req.OriginInstance, Script: req.SourceScript, Execution: req.ExecutionID, ParentExecution: req.ParentExecutionID, Trace: traceOf(ctx),
+	}
 }
 
 // idOf returns the id from the body or from the Idempotency-Key header.

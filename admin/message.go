@@ -68,7 +68,7 @@ func payloadOf(payload []byte) (raw json.RawMessage, encoded string) {
 func eventOf(e holdfast.Entry) api.Event {
 	out := api.Event{
 		At: e.At.UTC(), Event: e.Kind.String(), State: e.State.String(), Reason: string(e.Reason),
-		Cycle: e.Cycle, Attempt: e.Attempt, Charged: e.Charged, Code: e.Code, Error: e.Error,
+		Cycle: e.Cycle, Attempt: e.Attempt, Charged: e.Charged, Code: e.Code, HTTPStatus: holdfast.HTTPStatus(e.Code), Error: e.Error,
 		MaybeReceived: e.Maybe, TookMs: float64(e.Took.Microseconds()) / 1000, Actor: e.Actor,
 	}
 	switch e.Kind { //nolint:exhaustive // the other kinds have no fields of their own

@@ -10,14 +10,14 @@ import (
 )
 
 // asNotification turns the message of a request into a notification that central can read.
-func (s *Service) asNotification(req *api.NewMessage, m *holdfast.Message) (faults []api.Fault) {
+func (s *Service) asNotification(ctx context.Context, req *api.NewMessage, m *holdfast.Message) (faults []api.Fault) {
 	if req.Endpoint != notify.Endpoint {
 		faults = append(faults, api.Fault{Field: "endpoint", Value: api.Clip(req.Endpoint), Problem: "is not " + notify.Endpoint + ", which is all that central takes; leave it out"})
 	}
 	if req.Source != "" {
 		faults = append(faults, api.Fault{Field: "source", Value: api.Clip(req.Source), Problem: "cannot be chosen: a notification comes from this site (SF-19)"})
 	}
-	o := originOf(req)
+	o := originOf(ctx, req)
 	o.Enqueued = time.Now()
 	m.Headers = withOrigin(req.Headers, o)
 	if _, err := notify.Decode(*m); err != nil {
@@ -56,7 +56,7 @@ func (m Messages) notifyByMessage(ctx context.Context, req *api.NewMessage, key 
 	if err != nil {
 		faults = append(faults, payloadFault(err)...)
 	}
-	n.Origin = originOf(req)
+	n.Origin = originOf(ctx, req)
 	n.ID, n.Origin.Site, n.Origin.Enqueued = id, m.From(), time.Now()
 	r, p := m.tell(ctx, n, faults)
 	if p != nil {

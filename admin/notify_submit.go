@@ -17,7 +17,8 @@ func (s Notifications) Tell(ctx context.Context, req *api.NewNotification, key s
 	n := notify.Notification{
 		Type: req.Type, List: req.List, Subject: req.Subject, Body: req.Body, Data: req.Data,
 		Origin: notify.Origin{
-			Instance: req.OriginInstance, Script: req.SourceScript, Execution: req.ExecutionID, ParentExecution: req.ParentExecutionID, Enqueued: time.Now(),
+			Instance: req.OriginInstance, Script: req.SourceScript, Execution: req.ExecutionID, ParentExecution: req.ParentExecutionID,
+			Trace: traceOf(ctx), Enqueued: time.Now(),
 		},
 	}
 	id, faults := idOf(req.ID, key)

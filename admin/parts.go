@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/track"
 )
 
 // Destination is a place that messages may be sent to.
@@ -69,6 +70,14 @@ type ChannelOffice interface {
 	// Test sends one test notification and keeps nothing of it. An error that wraps ErrNotFound or ErrInvalid
 	// is the caller's mistake.
 	Test(ctx context.Context, name, address string) (notify.Report, error)
+}
+
+// Tracker says what became of calls and writes. *site.Site implements it. Its methods may be called concurrently.
+type Tracker interface {
+	// Status returns one operation. An id that is not known, or not any more, is ErrNotFound.
+	Status(ctx context.Context, id holdfast.ID) (track.Operation, error)
+	// Operations returns a page, newest first.
+	Operations(ctx context.Context, f track.Filter) (track.Page, error)
 }
 
 // TokenStore keeps tokens as hashes of their secrets. Its methods are atomic and may be called concurrently.

@@ -35,10 +35,10 @@ func (m Messages) Send(ctx context.Context, req *api.NewMessage, key string, wro
 	if req.Category == string(holdfast.CategoryNotification) && !forwarded && !m.knows(req.Destination) {
 		return m.notifyByMessage(ctx, req, key, wrong)
 	}
-	msg, more := m.message(req, key)
+	msg, more := m.message(ctx, req, key)
 	wait, faults := m.waitOf(req)
 	if forwarded {
-		faults = append(faults, m.asNotification(req, &msg)...)
+		faults = append(faults, m.asNotification(ctx, req, &msg)...)
 	}
 	ms := []holdfast.Message{msg}
 	faults = slices.Concat(wrong, more, faults, api.FaultsOf(holdfast.Normalize(m.From(), ms)))

@@ -35,6 +35,9 @@ type Service struct {
 	// far back delivered ones are counted; zero: 1 min.
 	StuckAfter, KPIWindow time.Duration
 
+	// Track finds operations. Nil: the node knows none.
+	Track Tracker
+
 	// Calls is told of each call that may change something, except of sent messages. Nil: nobody is told.
 	Calls CallLog
 

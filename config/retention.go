@@ -17,6 +17,7 @@ type Retention struct {
 	Inbox     time.Duration // how long a repeat of a received message is recognised
 	Parked    time.Duration // Never: until a person decides
 	Sweep     time.Duration // between two purges
+	Tracking  time.Duration // how long it is known what became of a call
 }
 
 // Backup says how often the database is copied, and how many copies stay
@@ -46,6 +47,8 @@ func retentionKeys() setting.Section[Retention] {
 		setting.Key("inbox", func(t *Retention) *time.Duration { return &t.Inbox }, kept, 7*setting.Day, "Ids of received messages."),
 		setting.Key("parked", func(t *Retention) *time.Duration { return &t.Parked }, setting.PeriodOr("forever", time.Second, setting.MaxTime), Never, "Messages that wait for a person."),
 		setting.Key("sweep", func(t *Retention) *time.Duration { return &t.Sweep }, setting.Period(time.Second, setting.Day), 5*time.Minute, "Time between two purges."),
+		setting.Key("tracking", func(t *Retention) *time.Duration { return &t.Tracking }, kept, 7*setting.Day,
+			"[What became of a call](delivery.md#what-became-of-a-call) or a write. Longer than its message is kept, a record of it stays when the message goes."),
 	}
 }
 

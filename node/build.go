@@ -87,9 +87,6 @@ func retryPolicy(r config.Retry) holdfast.RetryPolicy {
 	return p
 }
 
-// peer is the category of destinations that are nodes, inside the site. The API shows no category for them.
-const peer holdfast.Category = "peer"
-
 // buildSite makes the part that delivers and sweeps, which is a site as programs have it. central is the
 // route to central, and ask asks central. A node without central leaves both empty.
 func (n *Node) buildSite(ctx context.Context, central holdfast.Route, ask func(ctx context.Context, id holdfast.ID) (notify.Standing, error)) error {
@@ -99,10 +96,10 @@ func (n *Node) buildSite(ctx context.Context, central holdfast.Route, ask func(c
 	}
 	r := n.cfg.Retention
 	n.site, err = site.New(site.Config{
-		Store: n.store, Name: n.cfg.Source(), Destinations: destinations, Central: central, Ask: ask, Alone: central.Deliverer == nil,
+		Store: n.store, Name: n.cfg.Source(), Node: n.cfg.Node.ID, Destinations: destinations, Central: central, Ask: ask, Alone: central.Deliverer == nil,
 		Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.metrics, Waiters: &n.waiters, Progress: n.progress,
 		Retention: &holdfast.Retention{Delivered: r.Delivered, Expired: r.Expired, Discarded: r.Discarded, Parked: max(r.Parked, 0)}, // Never is negative
-		Sweep:     r.Sweep, Inbox: n.store, InboxRetention: r.Inbox, Logger: n.log,
+		Past:      n.kept.Operations, Tracking: r.Tracking, Sweep: r.Sweep, Inbox: n.store, InboxRetention: r.Inbox, Logger: n.log,
 	})
 	return err
 }
@@ -115,7 +112,7 @@ func (n *Node) routes(ctx context.Context) (map[string]site.Destination, error) 
 		d, ok := n.cfg.Destinations[name]
 		if !ok {
 			local := &transport.Local{Receiver: n.endpoints, Source: n.cfg.Source()}
-			all[name] = site.Destination{Category: peer, Route: holdfast.Route{Deliverer: local, Retry: holdfast.DefaultRetry()}}
+			all[name] = site.Destination{Category: site.Peer, Route: holdfast.Route{Deliverer: local, Retry: holdfast.DefaultRetry()}}
 			continue
 		}
 		client, err := n.deliverer(name, d)
@@ -123,7 +120,7 @@ func (n *Node) routes(ctx context.Context) (map[string]site.Destination, error) 
 			return nil, fmt.Errorf("destination %s: %w", name, err)
 		}
 		n.clients = append(n.clients, client)
-		to := site.Destination{Category: peer, Route: holdfast.Route{
+		to := site.Destination{Category: site.Peer, Route: holdfast.Route{
 			Deliverer: client, Retry: retryPolicy(d.Retry).Over(holdfast.DefaultRetry()), Timeout: d.Timeout,
 			Limit: d.Concurrency, ChargeAll: d.Charge == config.ChargeEveryAttempt,
 			OwnSchedule: d.Schedule == config.ScheduleMessage,

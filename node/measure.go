@@ -21,15 +21,17 @@ func (n *Node) newMetrics() (*metrics.Metrics, error) {
 
 // measured are the numbers of the node itself.
 func (n *Node) measured() metrics.Source {
-	const held, lost = "holdfast_outbox_held", "holdfast_log_lines_lost"
+	const held, lost, failed = "holdfast_outbox_held", "holdfast_log_lines_lost", "holdfast_observer_failures"
 	return metrics.Source{
 		Metrics: []metrics.Metric{
 			{Name: held, Help: "Messages whose TTL is over by a clock that is doubted. They are neither delivered nor ended until the clock is believed or set right."},
 			{Name: lost, Help: "Lines of the log that could not be written since the start, because nobody read them or the disk was full.", Counter: true},
+			{Name: failed, Help: "Calls of observers of attempts that failed since the start. They change no delivery.", Counter: true},
 		},
 		Read: func(see func(name string, value int64, label ...string)) {
 			see(held, n.store.Doubt().Held)
 			see(lost, n.lines.dropped())
+			see(failed, n.site.ObserverFailures())
 		},
 	}
 }

@@ -18,15 +18,16 @@ import (
 // Store has the tables of all features in one database. Its methods may be called concurrently
 // while the database is open.
 type Store struct {
-	Tokens    *Tokens
-	Sites     *Sites
-	Directory *Directory
+	Tokens     *Tokens
+	Sites      *Sites
+	Directory  *Directory
+	Operations *Operations
 }
 
 // New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
 func New(db side.Base, log *slog.Logger) Store {
 	s := db.Side()
-	return Store{&Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, &Sites{s}, &Directory{s}}
+	return Store{&Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, &Sites{s}, &Directory{s}, &Operations{s}}
 }
 
 // named changes the row of the name that the entry is about, and adds the entry to the journal. If

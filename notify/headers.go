@@ -39,6 +39,7 @@ func (o Origin) Headers() map[string]string {
 			h[name] = value
 		}
 	}
+	holdfast.ParseTrace(o.Trace.Parent, o.Trace.State).Each(func(name, value string) { h[name] = value })
 	if !o.Enqueued.IsZero() {
 		h[HeaderEnqueued] = o.Enqueued.UTC().Format(time.RFC3339Nano)
 	}
@@ -51,6 +52,7 @@ func OriginOf(h map[string]string) Origin {
 	return Origin{
 		Instance: cut(h[HeaderInstance]), Script: cut(h[HeaderScript]),
 		Execution: cut(h[HeaderExecution]), ParentExecution: cut(h[HeaderParentExecution]),
+		Trace:    holdfast.TraceOf(h),
 		Enqueued: instant(h[HeaderEnqueued]),
 	}
 }

@@ -29,7 +29,8 @@ type Origin struct {
 	Script          string
 	Execution       string
 	ParentExecution string
-	Enqueued        time.Time // when the site took it; zero: unknown
+	Trace           holdfast.Trace // that it was sent in; need not be valid
+	Enqueued        time.Time      // when the site took it; zero: unknown
 }
 
 // Status is the status of a notification (NO-03), derived from the states of its messages.

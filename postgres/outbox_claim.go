@@ -299,12 +299,13 @@ func (k *taking) read(rows pgx.Rows) error {
 	var corr, key *string
 	var ttl *int64
 	var size int
+	var created int64
 	m := &t.claim.Message
 	if err := rows.Scan(&k.now, &t.claim.Seq, &t.lane, &t.due, &t.expires, &t.claim.Failures, &t.claim.Tries, &m.Attempt.Cycle, &t.first, &m.Attempt.Forced, &t.claim.Revision,
-		&t.id, &t.route, &m.Payload, &t.headers, &corr, &t.retry, &ttl, &key, &blocked, &t.lasts, &t.bundle, &size); err != nil {
+		&t.id, &t.route, &m.Payload, &t.headers, &corr, &t.retry, &ttl, &key, &blocked, &t.lasts, &t.bundle, &size, &created); err != nil {
 		return err
 	}
-	t.blocked = blocked != 0
+	t.blocked, t.claim.Created = blocked != 0, k.db.clock.wall(created)
 	if ttl != nil {
 		m.TTL = duration(*ttl)
 	}

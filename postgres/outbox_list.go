@@ -113,8 +113,11 @@ func (l *listing) find(ctx context.Context) (next int64, err error) {
 // walk goes back through a table, for a bounded number of rows. It returns the last row that it
 // read, or 0 at the end of the table.
 func (l *listing) walk(ctx context.Context, sql string, all bool) (next int64, err error) {
-	read, last, got := 0, int64(0), 0
-	err = l.db.read(ctx, sql, []any{l.before, looked}, func(rows pgx.Rows) error {
+	read, last, got, most := 0, int64(0), 0, looked
+	if all && l.lane == 0 && len(l.states) == 0 {
+		most = l.limit // each row is shown
+	}
+	err = l.db.read(ctx, sql, []any{l.before, most}, func(rows pgx.Rows) error {
 		var seq int64
 		var lane int32
 		var state int16

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Purge implements holdfast.Sweepable. It deletes final rows that are past their retention, with
@@ -28,7 +29,11 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	if err != nil {
 		return purged, false, fmt.Errorf("purge the journal: %w", err)
 	}
-	return purged, more || moreNotes, nil
+	moreRecords, err := db.purgeOperations(ctx, r.Tracking)
+	if err != nil {
+		return purged, false, fmt.Errorf("purge records of operations: %w", err)
+	}
+	return purged, more || moreNotes || moreRecords, nil
 }
 
 // purgeNotes deletes some journal entries that are not about a message of the outbox and that every
@@ -72,6 +77,10 @@ func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, boo
 	if err != nil {
 		return 0, false, err
 	}
+	records, err := db.trackedLanes(ctx, &r, now)
+	if err != nil {
+		return 0, false, err
+	}
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +97,7 @@ func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, boo
 			if mine, err := tx.upkeep(upkeepPurge); err != nil || !mine {
 				return err
 			}
-			return tx.purge(part, gone)
+			return tx.purge(part, records, gone)
 		}); err != nil {
 			for _, r := range append(part, page...) { // the next purge reads them again
 				s.leaves(r.seq)
@@ -173,7 +182,7 @@ func (s *sweeps) leaves(seq int64) {
 	}
 }
 
-func (tx *ownTx) purge(list []purgeRow, gone map[int64]bool) error {
+func (tx *ownTx) purge(list []purgeRow, records *tracked, gone map[int64]bool) error {
 	seqs, states := make([]int64, len(list)), make([]int16, len(list))
 	var keys []orderingKey
 	for i, r := range list {
@@ -185,17 +194,21 @@ func (tx *ownTx) purge(list []purgeRow, gone map[int64]bool) error {
 	if err := tx.lockKeys(keys); err != nil {
 		return err
 	}
-	if err := tx.query(purgeThese, []any{seqs, states}, func(rows pgx.Rows) error {
-		var seq int64
-		var lane int32
-		var state int16
-		var key string
-		err := rows.Scan(&seq, &lane, &state, &key)
-		tx.count(lane, moved(holdfast.State(state), holdfast.Delivered))
-		gone[seq] = true
+	var past []rows.Row
+	if err := tx.query(purgeThese, []any{seqs, states, records.lanes, records.since}, func(found pgx.Rows) error {
+		o, lane, is, err := records.read(found)
+		tx.count(lane, moved(holdfast.State(o.State), holdfast.Delivered))
+		if gone[o.Seq] = true; is {
+			past = append(past, o)
+		}
 		return err
 	}); err != nil {
 		return err
+	}
+	if len(past) > 0 {
+		if err := tx.put(past...); err != nil {
+			return err
+		}
 	}
 	return tx.placeKeys(keys)
 }

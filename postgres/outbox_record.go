@@ -105,7 +105,7 @@ func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err
 	var headers, retry *string
 	dest := []any{
 		&r.Seq, &id, &state, &r.Reason, &r.Failures, &r.Tries, &r.Cycle, &created, &due, &expires, &settled, &m.OrderingKey, &force, &blocked, &givenUp,
-		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &m.CorrelationID, &retry, &ttl, &r.LastError, &last, &lasts,
+		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &m.CorrelationID, &retry, &ttl, &r.LastError, &r.LastCode, &last, &lasts,
 	}
 	if payload != nil {
 		dest = append([]any{payload}, dest...)

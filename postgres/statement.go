@@ -173,7 +173,7 @@ const (
 	// before the second of any, so that no lane waits behind the backlog of others.
 	claimGot = `
 	sized AS MATERIALIZED (
-		SELECT g.*, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey, m.bundle, m.size,
+		SELECT g.*, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey, m.bundle, m.size, m.created,
 			CASE WHEN g.cycle > 1 THEN g.expires - coalesce((` + setAnew + ` = g.seq), m.created) ELSE m.ttl END AS lasts,
 			sum(m.size) OVER (ORDER BY g.nth, g.due, g.seq) - m.size AS before
 		FROM (SELECT *, row_number() OVER (PARTITION BY lane ORDER BY due, seq) AS nth FROM got) AS g
@@ -181,7 +181,7 @@ const (
 	mine AS (
 		UPDATE hf_queue AS q SET owner = $1, claim = $2 WHERE q.seq = ANY (ARRAY (SELECT seq FROM sized WHERE before < $3)) RETURNING q.seq)
 	SELECT n.t, s.seq, s.lane, s.due, s.expires, s.failures, s.tries, s.cycle, s.first_try, s.force, s.revision,
-		s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey, s.blocked, coalesce(s.lasts, 0), coalesce(s.bundle, 0), s.size
+		s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey, s.blocked, coalesce(s.lasts, 0), coalesce(s.bundle, 0), s.size, s.created
 	FROM now AS n LEFT JOIN sized AS s ON (s.seq IN (SELECT seq FROM mine)) IS TRUE`
 	// claimBundles reads each payload once, however many of its messages were claimed.
 	claimBundles = `SELECT seq, payload FROM hf_bundle WHERE seq = ANY ($1::bigint[])`

@@ -8,6 +8,7 @@ const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHE
 	coalesce(q.expires, f.expires), coalesce(f.settled, 0), coalesce(m.okey, ''), coalesce(q.force, f.force), coalesce(q.blocked, 0), coalesce(q.given_up, false),
 	r.source, r.kind, r.endpoint, l.destination, coalesce(octet_length(` + payloadOf + `), 0), m.headers, coalesce(m.corr, ''), m.retry, coalesce(m.ttl, 0),
 	coalesce((SELECT e.error FROM hf_entry AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), ''),
+	coalesce((SELECT e.code FROM hf_entry AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), ''),
 	coalesce((SELECT e.at FROM hf_entry AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0),
 	CASE WHEN coalesce(q.cycle, f.cycle) > 1 THEN coalesce(q.expires, f.expires) - coalesce((` + setAnew + ` = m.seq), m.created) ELSE coalesce(m.ttl, 0) END`
 
@@ -149,13 +150,25 @@ const (
 				coalesce((SELECT e.at FROM hf_entry AS e WHERE e.message = g.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), CASE g.state WHEN 2 THEN g.settled END)
 			FROM gone AS g CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
 			ON CONFLICT (seq) DO NOTHING),
-		message AS (DELETE FROM hf_message AS m WHERE m.seq = ANY (ARRAY (SELECT seq FROM gone)) RETURNING m.seq, m.bundle),
+		message AS (DELETE FROM hf_message AS m WHERE m.seq = ANY (ARRAY (SELECT seq FROM gone)) RETURNING m.seq, m.bundle, m.id, m.route, m.headers, m.retry, m.created),
 		-- and what a bundle's first message was, unless it was delivered, as most are
 		bundle AS (
 			UPDATE hf_bundle AS b SET state = ($2::smallint[])[width_bucket(b.first, $1)]
 			WHERE ($2::smallint[])[width_bucket(b.first, $1)] <> 2 AND b.seq = ANY (ARRAY (SELECT bundle FROM message WHERE bundle IS NOT NULL)) AND b.first = ANY (ARRAY (SELECT seq FROM message))),
 		event AS (DELETE FROM hf_entry AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone)))
-		SELECT seq, lane, state, coalesce(okey, '') FROM gone`
+		SELECT g.seq, g.lane, g.state::bigint, m.seq IS NOT NULL, m.id, coalesce(r.source, ''), coalesce(r.endpoint, ''), m.headers, coalesce(m.retry, ''), coalesce(m.created, 0), g.settled,
+			g.failures, g.tries, g.cycle, coalesce(g.reason, ''), coalesce(e.error, ''), coalesce(e.code, ''), t.at
+		FROM gone AS g
+		-- of operations only
+		LEFT JOIN message AS m ON m.seq = g.seq AND g.lane = ANY ($3::integer[]) AND g.settled >= $4
+		LEFT JOIN LATERAL (SELECT source, endpoint FROM hf_route AS h WHERE h.route = m.route OFFSET 0) AS r ON true
+		LEFT JOIN LATERAL (SELECT error, code FROM hf_entry AS h WHERE h.message = m.seq AND h.error IS NOT NULL ORDER BY h.seq DESC LIMIT 1) AS e ON true
+		LEFT JOIN LATERAL (SELECT at FROM hf_entry AS h WHERE h.message = m.seq AND h.kind = 2 ORDER BY h.seq DESC LIMIT 1) AS t ON true`
+
+	// purgeOperations deletes some records of operations that ended before $1.
+	purgeOperations = `WITH gone AS (DELETE FROM hf_operation AS o WHERE o.seq = ANY (ARRAY (
+			SELECT seq FROM hf_operation WHERE settled < $1 ORDER BY settled LIMIT $2)) RETURNING 1)
+		SELECT count(*) FROM gone`
 )
 
 // Notices.

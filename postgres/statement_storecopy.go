@@ -70,10 +70,10 @@ const (
 	// importNumbers makes new rows get numbers above all copied ones.
 	importNumbers = `SELECT setval('hf_seq'::regclass, greatest($1::bigint, $2, 1)), setval(pg_get_serial_sequence('hf_entry', 'seq')::regclass, greatest($3::bigint, 1))`
 	// importBundled does the same for bundles, which may have had numbers of their own in the other
-	// store.
-	importBundled = `SELECT setval('hf_seq'::regclass, greatest(coalesce(pg_sequence_last_value('hf_seq'::regclass), 1), (SELECT max(seq) FROM hf_bundle)))`
+	// store, and for records of messages that are gone.
+	importBundled = `SELECT setval('hf_seq'::regclass, greatest(coalesce(pg_sequence_last_value('hf_seq'::regclass), 1), (SELECT max(seq) FROM hf_bundle), (SELECT max(seq) FROM hf_operation)))`
 	importBook    = `INSERT INTO hf_meta (key, value) VALUES ('book', $1::bigint::text) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	importLanes   = `SELECT lane FROM hf_lane ORDER BY lane`
-	analyze       = `ANALYZE hf_bundle, hf_message, hf_queue, hf_final, hf_entry, hf_inbox, hf_inbox_body, hf_notification, hf_notification_end, hf_target`
+	analyze       = `ANALYZE hf_bundle, hf_message, hf_queue, hf_final, hf_entry, hf_inbox, hf_inbox_body, hf_notification, hf_notification_end, hf_target, hf_operation`
 	importLeaps   = `UPDATE hf_clock SET leaps = $1`
 )

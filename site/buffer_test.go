@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/site"
+	"github.com/holdfast-mq/holdfast/track"
 )
 
 // SF-11: a destination without a deliverer is one warning, not one per row and
@@ -88,10 +89,10 @@ func TestTheDepthFollowsEveryChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		depth("discarded", 2, 0)
-		p.wantStatus(t, "parked", site.Discarded)
+		p.wantStatus(t, "parked", track.Discarded)
 		time.Sleep(2 * time.Hour)
 		depth("one is expired", 1, 0)
-		p.wantStatus(t, "expired", site.Expired)
+		p.wantStatus(t, "expired", track.Expired)
 		to.become(nil)
 		time.Sleep(10 * time.Minute)
 		depth("delivered", 0, 0)

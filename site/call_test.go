@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
+	"github.com/holdfast-mq/holdfast/track"
 )
 
 // SF-03, SF-25: delivered and refused for good are told at once, and nothing of
@@ -30,7 +31,7 @@ func TestACallTellsWhatTheTargetSays(t *testing.T) {
 		if a.State != holdfast.Delivered || a.Buffered || string(a.Response) != `{"seat": 7}` || a.Failure != nil {
 			t.Errorf("delivered: got %+v", a)
 		}
-		p.wantStatus(t, "a", site.Delivered)
+		p.wantStatus(t, "a", track.Delivered)
 
 		to.become(says(errRefused))
 		_, err := p.CachedCall(t.Context(), site.Call{ID: "b", Destination: "erp", Endpoint: "Book"})
@@ -38,7 +39,7 @@ func TestACallTellsWhatTheTargetSays(t *testing.T) {
 		if !ok || refused.ID != "b" || refused.HTTPStatus() != 422 || !strings.Contains(refused.Text, "no such plant") {
 			t.Errorf("refused: got %#v", err)
 		}
-		if o := p.wantStatus(t, "b", site.Failed); o.Code != "http_422" || o.Ended.IsZero() || o.Category != holdfast.CategoryExternalSystem {
+		if o := p.wantStatus(t, "b", track.Failed); o.Code != "http_422" || o.Ended.IsZero() || o.Category != holdfast.CategoryExternalSystem {
 			t.Errorf("refused: it is kept as %+v", o)
 		}
 
@@ -47,10 +48,10 @@ func TestACallTellsWhatTheTargetSays(t *testing.T) {
 		if a.State != holdfast.Pending || !a.Buffered || a.Failure == nil || a.Failure.Code != "http_503" {
 			t.Errorf("busy: got %+v", a)
 		}
-		p.wantStatus(t, "c", site.Retrying)
+		p.wantStatus(t, "c", track.Retrying)
 		to.become(nil)
 		time.Sleep(31 * time.Second) // SF-06
-		p.wantStatus(t, "c", site.Delivered)
+		p.wantStatus(t, "c", track.Delivered)
 	})
 }
 
@@ -66,7 +67,7 @@ func TestACallThatIsForLaterReturnsAtOnce(t *testing.T) {
 			t.Errorf("got %+v, want it buffered", a)
 		}
 		time.Sleep(time.Second)
-		p.wantStatus(t, "a", site.Delivered)
+		p.wantStatus(t, "a", track.Delivered)
 	})
 }
 
@@ -111,12 +112,12 @@ func TestACallIsTriedAtAFixedInterval(t *testing.T) {
 		p.call(t, site.Call{ID: "a"})
 		time.Sleep(10*time.Minute + time.Second)
 		nobody := to.count()
-		if o := p.wantStatus(t, "a", site.Retrying); o.Failures != 0 || o.Retries != 20 || nobody != 21 {
+		if o := p.wantStatus(t, "a", track.Retrying); o.Failures != 0 || o.Retries != 20 || nobody != 21 {
 			t.Errorf("after ten minutes without anybody: %d attempts, %d of them retries, %d counted", nobody, o.Retries, o.Failures)
 		}
 		to.become(says(errBusy))
 		time.Sleep(time.Hour)
-		if o := p.wantStatus(t, "a", site.Parked); o.Failures != 51 || o.Retries != 20+51 || to.count()-nobody != 51 {
+		if o := p.wantStatus(t, "a", track.Parked); o.Failures != 51 || o.Retries != 20+51 || to.count()-nobody != 51 {
 			t.Errorf("parked after %d attempts, %d of them counted, want 51; %d retries in all", to.count()-nobody, o.Failures, o.Retries)
 		}
 		_, made := to.made()
@@ -141,15 +142,18 @@ func TestEachAttemptOfACallIsTold(t *testing.T) {
 				erp(to)(c)
 				c.Name = name
 				c.Central = holdfast.Route{Deliverer: &target{}}
-				c.OnAttempt = func(a site.Attempt) {
+				c.OnAttempt = func(_ context.Context, a site.Attempt) error {
 					mu.Lock()
 					defer mu.Unlock()
 					told = append(told, a)
+					return nil
 				}
 			})
 			defer p.stop()
 			began := time.Now()
-			p.call(t, site.Call{ID: "a"})
+			const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+			from := notify.Origin{Instance: "mixer-3", Script: "recipe.lua", Execution: "run 1", ParentExecution: "run 0", Trace: holdfast.Trace{Parent: trace}}
+			p.call(t, site.Call{ID: "a", Origin: from})
 			if _, err := p.Notify("operators").Send(t.Context(), "Tank 4 is full", "Level 98 %."); err != nil {
 				t.Fatal(err)
 			}
@@ -160,10 +164,13 @@ func TestEachAttemptOfACallIsTold(t *testing.T) {
 			time.Sleep(time.Minute)
 			mu.Lock()
 			defer mu.Unlock()
-			a := site.Attempt{ID: "a", Category: holdfast.CategoryExternalSystem, Destination: "erp", Site: want}
+			from.Site = want
+			a := site.Attempt{
+				ID: "a", Channel: site.APIOutbound, Category: holdfast.CategoryExternalSystem, Destination: "erp", Endpoint: "Book", Origin: from, Created: began,
+			}
 			first, second := a, a
-			first.Outcome, first.State, first.Code, first.Error, first.Occurred = holdfast.Transient, holdfast.Pending, errBusy.Code, errBusy.Error(), began
-			second.Outcome, second.State, second.Code, second.Error, second.Retries = holdfast.Permanent, holdfast.Parked, errRefused.Code, errRefused.Error(), 1
+			first.Outcome, first.Status, first.Code, first.HTTPStatus, first.Error, first.Occurred = site.OutcomeTransientFailure, track.Retrying, "http_503", 503, errBusy.Error(), began
+			second.Outcome, second.Status, second.Code, second.HTTPStatus, second.Error, second.Retries = site.OutcomePermanentFailure, track.Parked, "http_422", 422, errRefused.Error(), 1
 			second.Occurred, second.Took = began.Add(30*time.Second), 3*time.Second
 			// The store counts in microseconds, and rounds up.
 			if d := cmp.Diff(told, []site.Attempt{first, second}, cmpopts.EquateApproxTime(time.Millisecond)); d != "" {
@@ -183,12 +190,12 @@ func TestACallBringsItsOwnRetries(t *testing.T) {
 		defer p.stop()
 		p.call(t, site.Call{ID: "twice", Retries: 1, Interval: 5 * time.Second})
 		time.Sleep(6 * time.Second)
-		if o := p.wantStatus(t, "twice", site.Parked); to.count() != 2 || o.Retries != 1 {
+		if o := p.wantStatus(t, "twice", track.Parked); to.count() != 2 || o.Retries != 1 {
 			t.Errorf("got %d attempts and %d retries, want 2 and 1", to.count(), o.Retries)
 		}
 		p.call(t, site.Call{ID: "ever", Retries: holdfast.Unlimited})
 		time.Sleep(2 * time.Hour)
-		if o := p.wantStatus(t, "ever", site.Retrying); o.Retries < 200 {
+		if o := p.wantStatus(t, "ever", track.Retrying); o.Retries < 200 {
 			t.Errorf("after two hours it was retried %d times", o.Retries)
 		}
 	})
@@ -215,7 +222,7 @@ func TestACallOutlivesItsProgram(t *testing.T) {
 		p = run(t, folder, erp(to))
 		defer p.stop()
 		time.Sleep(time.Second)
-		o := p.wantStatus(t, "a", site.Delivered)
+		o := p.wantStatus(t, "a", track.Delivered)
 		if from.Site = "plant-7"; o.Origin != from {
 			t.Errorf("it comes from %+v, want %+v", o.Origin, from)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/site"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/track"
 )
 
 // target is a foreign system that answers as it is told, and remembers what it
@@ -128,7 +129,7 @@ func (p *plant) call(tb testing.TB, c site.Call) site.Answer {
 	return a
 }
 
-func (p *plant) wantStatus(tb testing.TB, id holdfast.ID, want site.OperationStatus) site.Operation {
+func (p *plant) wantStatus(tb testing.TB, id holdfast.ID, want track.Status) track.Operation {
 	tb.Helper()
 	o, err := p.Status(tb.Context(), id)
 	if err != nil {

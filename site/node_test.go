@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/track"
 )
 
 // Issue 13, 4: a site without a central forwards nothing, and may call somebody of its name.
@@ -29,7 +30,7 @@ func TestASiteThatIsAloneForwardsNothing(t *testing.T) {
 		if a, err := p.CachedCall(ctx, site.Call{ID: "call", Destination: notify.Central, Endpoint: "Book"}); err != nil || a.State != holdfast.Delivered {
 			t.Errorf("a call: %+v, %v", a, err)
 		}
-		if o := p.wantStatus(t, "call", site.Delivered); o.Category != holdfast.CategoryExternalSystem {
+		if o := p.wantStatus(t, "call", track.Delivered); o.Category != holdfast.CategoryExternalSystem {
 			t.Errorf("it is of category %q", o.Category)
 		}
 		if _, err := p.Notify("operators").Send(ctx, "Tank 4 is full", ""); !errors.Is(err, holdfast.ErrState) || p.Forwarder() != nil {

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/track"
 )
 
 // Store is the store of a site's messages; sqlite.DB and postgres.DB implement it.
@@ -38,6 +40,7 @@ type Config struct {
 	Store Store
 	// Name of the site, the source of everything that it sends; empty: notify.UnknownSite.
 	Name         string
+	Node         string // name of the node of the site, for people; may be empty
 	Destinations map[string]Destination
 	// Central delivers notifications to central; package link has its Deliverer. Without a
 	// Deliverer they stay pending. Zero fields of its Retry are DefaultRetry's. If the Deliverer
@@ -56,9 +59,11 @@ type Config struct {
 	Poll     time.Duration     // longest time between two checks for due messages; zero: 1 s (SF-06)
 	Grace    time.Duration     // how long attempts may go on after a stop; zero: 10 s (SF-10)
 	Observer holdfast.Observer // may be nil
-	// OnAttempt is called for every attempt of a call whose outcome has been recorded, and never
-	// for notifications (SF-33). It must not block. May be nil.
-	OnAttempt func(a Attempt)
+	// OnAttempt is told of the attempts of calls whose outcome has been recorded, and never of
+	// notifications (SF-33). It is called beside the dispatcher, for one attempt after the other. A
+	// function that is too slow misses some; an error or a panic changes nothing. ObserverFailures
+	// counts all of that. Who must not miss any follows the store's journal. May be nil.
+	OnAttempt func(ctx context.Context, a Attempt) error
 	// OnParked and OnExpired are called when a message parks or expires, notifications included.
 	// They work as those of a Dispatcher: durably, and again after an error.
 	OnParked, OnExpired func(ctx context.Context, e holdfast.Ended) error
@@ -67,7 +72,13 @@ type Config struct {
 	// put there itself. Once the row of a call is gone, its id counts as new. Nil:
 	// DefaultRetention. &holdfast.Retention{} keeps everything for ever.
 	Retention *holdfast.Retention
-	Sweep     time.Duration // between purges; zero: 5 min
+	// Past keeps what became of calls whose messages are purged: nodestore.New(store, log).Operations.
+	// Nil: a call is known as long as its message.
+	Past track.Past
+	// Tracking is how long a call is known after it has ended, if its message is purged before. Zero:
+	// DefaultTracking (SF-23).
+	Tracking time.Duration
+	Sweep    time.Duration // between purges; zero: 5 min
 	// Inbox is swept too, and keeps ids for InboxRetention; zero: DefaultInboxRetention. Nil: no
 	// inbox is swept, not even one within Store.
 	Inbox          holdfast.InboxLog
@@ -77,6 +88,9 @@ type Config struct {
 	Progress *holdfast.Progress // of the store, run by its maker; nil: the Site makes its own
 	Logger   *slog.Logger       // nil: nothing is logged
 }
+
+// DefaultTracking is how long a site knows an ended call: a week.
+const DefaultTracking = 7 * 24 * time.Hour
 
 // DefaultRetention is how long a site keeps ended messages: a week. Parked messages stay until a
 // person decides.
@@ -101,6 +115,8 @@ type Site struct {
 	sweeper    *holdfast.Sweeper
 	submitter  *holdfast.Submitter
 	forwarder  *Forwarder // nil: the Site is Alone
+	tracker    *track.Tracker
+	teller     *teller // nil: nobody is told of attempts
 }
 
 // holder is a Deliverer to central that says how long to keep what it has forwarded, so that it can
@@ -146,6 +162,11 @@ func New(conf Config) (*Site, error) {
 	s.sweeper = &holdfast.Sweeper{
 		Outbox: conf.Store, Inbox: conf.Inbox, Retention: keep, InboxRetention: conf.InboxRetention, Every: conf.Sweep, Observer: conf.Observer, Logger: s.log,
 	}
+	s.sweeper.Retention.Track, s.sweeper.Retention.Tracking = conf.tracked(), cmp.Or(conf.Tracking, DefaultTracking)
+	s.tracker = &track.Tracker{Outbox: conf.Store, Past: conf.Past, Category: s.category, Node: conf.Node}
+	if conf.OnAttempt != nil {
+		s.teller = &teller{tell: conf.OnAttempt, queue: make(chan Attempt, told), log: s.log}
+	}
 	if k, ok := conf.Central.Deliverer.(holder); ok {
 		s.sweeper.Held = k.Held
 	}
@@ -187,7 +208,12 @@ func (c *Config) check() error {
 // waiting callers are released. Its error is the Dispatcher's or the Sweeper's, and says which. Run
 // may be called once.
 func (s *Site) Run(ctx context.Context) error {
-	return run.All(ctx, run.Part{Name: "sweeper", Run: s.sweeper.Run}, run.Part{Name: "dispatcher", Run: s.deliver})
+	parts := []run.Part{{Name: "sweeper", Run: s.sweeper.Run}, {Name: "dispatcher", Run: s.deliver}}
+	if s.teller != nil { // it ends after the dispatcher
+		grace := cmp.Or(s.conf.Grace, 10*time.Second) // as the dispatcher's
+		parts = append([]run.Part{{Name: "observer", Run: func(ctx context.Context) error { return s.teller.run(ctx, grace) }}}, parts...)
+	}
+	return run.All(ctx, parts...)
 }
 
 func (s *Site) deliver(ctx context.Context) error {
@@ -254,9 +280,9 @@ type observer struct {
 }
 
 func (o observer) ObserveAttempt(a holdfast.AttemptInfo) {
-	if tell := o.site.conf.OnAttempt; tell != nil {
+	if t := o.site.teller; t != nil {
 		if call, ok := o.site.attemptOf(&a); ok {
-			defer tell(call) // if either of the two panics, the other is still called
+			t.add(call)
 		}
 	}
 	if o.own != nil {

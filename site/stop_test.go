@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/site"
+	"github.com/holdfast-mq/holdfast/track"
 )
 
 // SF-10: a stop lets what is in hand end for the grace, cuts off what takes
@@ -60,7 +61,7 @@ func TestAStopKeepsNobodyWaiting(t *testing.T) {
 		p = run(t, folder, erp(to))
 		defer p.stop()
 		time.Sleep(time.Minute)
-		if p.wantStatus(t, "late", site.Delivered); to.count() != 1 {
+		if p.wantStatus(t, "late", track.Delivered); to.count() != 1 {
 			t.Errorf("the next start made %d calls, want 1", to.count())
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
+	"github.com/holdfast-mq/holdfast/track"
 )
 
 // F1-96: what nobody delivers expires, and what has ended does not stay for ever,
@@ -36,8 +37,8 @@ func TestASiteExpiresAndPurges(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		p.wantStatus(t, "late", site.Expired)
-		p.wantStatus(t, "arrives", site.Delivered)
+		p.wantStatus(t, "late", track.Expired)
+		p.wantStatus(t, "arrives", track.Delivered)
 		if len(expired) != 1 || expired[0] != "late" {
 			t.Errorf("OnExpired was told of %v, want [late]", expired)
 		}
@@ -70,7 +71,7 @@ func TestASiteTellsWhatParked(t *testing.T) {
 		p.call(t, site.Call{ID: "busy", Retries: 1})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		p.wantStatus(t, "busy", site.Parked)
+		p.wantStatus(t, "busy", track.Parked)
 		if len(parked) != 1 || parked[0].ID != "busy" || parked[0].State != holdfast.Parked {
 			t.Errorf("OnParked was told of %+v, want busy", parked)
 		}

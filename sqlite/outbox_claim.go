@@ -266,7 +266,7 @@ func (db *DB) readClaim(c *conn, l *lane, v []driver.Value) (holdfast.Claim, int
 		return holdfast.Claim{}, 0, err
 	}
 	claim := holdfast.Claim{
-		Seq: asInt(v[0]), Failures: int(asInt(v[5])), Tries: int(asInt(v[6])), Revision: int(asInt(v[19])), Expires: -1,
+		Seq: asInt(v[0]), Failures: int(asInt(v[5])), Tries: int(asInt(v[6])), Revision: int(asInt(v[19])), Expires: -1, Created: db.clock.wall(asInt(v[21])),
 		Message: holdfast.Message{
 			ID: idFrom(v[1]), Source: names.source, Destination: l.name, Endpoint: names.endpoint, Kind: names.kind,
 			OrderingKey: asText(v[9]), Payload: payload(v[12]), CorrelationID: asText(v[14]),

@@ -220,7 +220,7 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	tx.expires(p.expires)
 	f := freshRow{lane: r.lane, due: p.due}
 	if p.due == p.now {
-		c := holdfast.Claim{Message: *m, Seq: seq, Expires: -1}
+		c := holdfast.Claim{Message: *m, Seq: seq, Expires: -1, Created: tx.w.db.clock.wall(p.now)}
 		if m.TTL > 0 {
 			c.Expires = time.Duration(p.expires) // an instant, until the claim is leased
 		}

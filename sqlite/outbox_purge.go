@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Purge implements holdfast.Sweepable. It deletes final rows that are past their retention, with
@@ -27,7 +28,11 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	if err != nil {
 		return purged, false, fmt.Errorf("purge the journal: %w", err)
 	}
-	return purged, more || moreNotes, nil
+	moreRecords, err := db.purgeOperations(ctx, r.Tracking)
+	if err != nil {
+		return purged, false, fmt.Errorf("purge records of operations: %w", err)
+	}
+	return purged, more || moreNotes || moreRecords, nil
 }
 
 // purgeNotes deletes some entries that are about no message of the outbox and that every follower
@@ -73,10 +78,14 @@ func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, boo
 	if err != nil {
 		return 0, false, err
 	}
+	since := int64(0)
+	if r.Tracking > 0 {
+		since = db.clock.guard.Before(now, micros(r.Tracking))
+	}
 	done := 0
 	for len(page) > 0 {
 		n := min(len(page), sweepWrite)
-		k := &purge{rows: page[:n]}
+		k := &purge{list: page[:n], track: r.Track, since: since}
 		if err := db.writer.do(ctx, k); err != nil {
 			return done, false, err
 		}
@@ -130,20 +139,23 @@ func (db *DB) purgePage(ctx context.Context, now, createdBefore int64, keep map[
 
 // purge deletes some rows.
 type purge struct {
-	rows []purgeRow
+	list []purgeRow
 	read int64 // every follower has read the journal up to here
 	done int
+
+	track map[string]holdfast.Category // destinations whose messages leave a record
+	since int64                        // if they ended then or later
 }
 
-func (k *purge) size() (int, int) { return 4 * len(k.rows), 0 }
+func (k *purge) size() (int, int) { return 4 * len(k.list), 0 }
 
 func (k *purge) apply(tx *writeTx) (err error) {
 	k.done = 0
 	if k.read, err = readByAll(tx.conn); err != nil {
 		return err
 	}
-	for i := range k.rows {
-		gone, err := k.one(tx, &k.rows[i])
+	for i := range k.list {
+		gone, err := k.one(tx, &k.list[i])
 		if err != nil {
 			return err
 		}
@@ -158,16 +170,33 @@ func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
 	if _, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.read); err != nil {
 		return false, err
 	}
-	n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.read)
-	if err != nil || n == 0 { // the row was requeued meanwhile, or a follower has not read of it yet
+	category, tracked := k.track[r.destination]
+	record := rows.Operation{Seq: r.seq, Category: string(category), Destination: r.destination, State: int64(r.state)}
+	var route int64
+	gone, err := tx.conn.one(purgeMessage, func(v []driver.Value) error {
+		if tracked = tracked && asInt(v[3]) >= k.since; tracked {
+			route = asInt(v[1])
+			readOperation(&record, v)
+		}
+		return nil
+	}, r.seq, int64(r.state), k.read)
+	if err != nil || !gone { // the row was requeued meanwhile, or a follower has not read of it yet
 		return false, err
 	}
 	var bundle driver.Value
 	if _, err := tx.conn.one(purgeBody, func(v []driver.Value) error {
-		bundle = v[0]
+		if bundle = v[0]; tracked {
+			record.SetOrigin(asText(v[1]))
+			record.Retry = asText(v[2])
+		}
 		return nil
 	}, r.seq); err != nil {
 		return false, err
+	}
+	if tracked {
+		if err := tx.record(&record, route); err != nil {
+			return false, err
+		}
 	}
 	// A state beside a payload has SQLite write the payload anew. So the usual one is left out:
 	// a bundle without a state, whose first message is gone, was delivered.

@@ -103,10 +103,10 @@ func (db *DB) scanRecord(s scanner, payload *[]byte) (holdfast.Record, error) {
 	var id any
 	var state, created, due, force, blocked, givenUp int64
 	var expires, settled, ttl, last, lasts sql.NullInt64
-	var reason, okey, headers, corr, retry, lastError sql.NullString
+	var reason, okey, headers, corr, retry, lastError, lastCode sql.NullString
 	dest := []any{
 		&r.Seq, &id, &state, &reason, &r.Failures, &r.Tries, &r.Cycle, &created, &due, &expires, &settled, &okey, &force, &blocked, &givenUp,
-		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &corr, &retry, &ttl, &lastError, &last, &lasts,
+		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &corr, &retry, &ttl, &lastError, &lastCode, &last, &lasts,
 	}
 	if payload != nil {
 		dest = append([]any{payload}, dest...)
@@ -116,7 +116,7 @@ func (db *DB) scanRecord(s scanner, payload *[]byte) (holdfast.Record, error) {
 	}
 	m.ID, m.OrderingKey, m.CorrelationID = idFrom(id), okey.String, corr.String
 	m.TTL, m.Attempt = duration(ttl.Int64), holdfast.Attempt{Number: r.Tries, Cycle: r.Cycle, Forced: force == 1}
-	r.Reason, r.LastError = holdfast.Reason(reason.String), lastError.String
+	r.Reason, r.LastError, r.LastCode = holdfast.Reason(reason.String), lastError.String, lastCode.String
 	r.State = db.lanes.shown(r.Seq, holdfast.State(state))
 	r.Created, r.Settled, r.LastAttempt = db.clock.wall(created), db.wall(settled), db.wall(last)
 	if expires.Valid {

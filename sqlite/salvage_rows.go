@@ -56,6 +56,9 @@ func (s *salvage) insertPlain(tx *writeTx, list ...rows.Row) error {
 		if err != nil {
 			return err
 		}
+		if o, is := r.(*rows.Operation); is { // no new message gets its number
+			tx.w.db.taken.Store(max(tx.w.db.taken.Load(), o.Seq))
+		}
 		s.count(func(d *Damage) { d.Salvaged.plain(r.Table(), n) })
 	}
 	return nil

@@ -83,6 +83,8 @@ const (
 	purgeMessage
 	purgeBody
 	purgeEvents
+	lastFailure
+	purgeOperations
 	purgeNotes
 	addFollower
 	moveFollower
@@ -129,7 +131,7 @@ const (
 
 // claimColumns are the columns of a message and its body that a claim needs.
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
-	` + payloadOf + `, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision, b.bundle`
+	` + payloadOf + `, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision, b.bundle, m.created`
 
 // lasts is for how long a message was given until its expiry. It counts from when an operator last
 // began its TTL anew, if one has.
@@ -278,10 +280,13 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	finishInbox: `UPDATE hf_inbox SET kept = 0, processed = ?2, response = ?3, answer = ?4, expires = max(expires, ?2 + (expires - received))
 		WHERE seq = ?1 AND kept = 1`,
 	purgeMessage: `DELETE FROM hf_message WHERE seq = ?1 AND state = ?2
-		AND NOT EXISTS (SELECT 1 FROM hf_entry AS e WHERE e.message = ?1 AND e.seq > ?3)`,
-	purgeBody:   `DELETE FROM hf_body WHERE seq = ?1 RETURNING bundle`,
-	purgeEvents: `DELETE FROM hf_entry WHERE message = ?1`,
-	purgeNotes:  `DELETE FROM hf_entry WHERE seq IN (SELECT seq FROM hf_entry WHERE message IS NULL AND seq <= (` + byAll + `) ORDER BY seq LIMIT ?1)`,
+		AND NOT EXISTS (SELECT 1 FROM hf_entry AS e WHERE e.message = ?1 AND e.seq > ?3)
+		RETURNING id, route, created, settled, failures, tries, cycle, reason`,
+	purgeBody:       `DELETE FROM hf_body WHERE seq = ?1 RETURNING bundle, headers, retry`,
+	lastFailure:     `SELECT coalesce(` + lastError + `, ''), coalesce(` + lastCode + `, ''), ` + lastTry + ` FROM (SELECT ?1 AS seq) AS m`,
+	purgeOperations: `DELETE FROM hf_operation WHERE seq IN (SELECT seq FROM hf_operation WHERE settled < ?1 ORDER BY settled LIMIT ?2)`,
+	purgeEvents:     `DELETE FROM hf_entry WHERE message = ?1`,
+	purgeNotes:      `DELETE FROM hf_entry WHERE seq IN (SELECT seq FROM hf_entry WHERE message IS NULL AND seq <= (` + byAll + `) ORDER BY seq LIMIT ?1)`,
 
 	addFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
 	moveFollower: `UPDATE hf_follower SET cursor = ?3 WHERE name = ?1 AND cursor = ?2`,
@@ -358,7 +363,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	findSeq:  `SELECT seq FROM hf_message WHERE id = ?1`,
 	bumpBook: `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
 
-	lastNotification: `SELECT max(coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_bundle), 0)),
+	lastNotification: `SELECT max(coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_bundle), 0), coalesce((SELECT max(seq) FROM hf_operation), 0)),
 		coalesce((SELECT max(seq) FROM hf_message), 0)`,
 
 	// A message that will be delivered again was not delivered.

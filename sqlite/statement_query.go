@@ -36,6 +36,7 @@ const (
 	countInbox
 	lastInstant
 	notesRead
+	pastOperation
 	getFollower
 	eventsAfter
 	unreadSince
@@ -68,11 +69,12 @@ const (
 // recordColumns are the columns that a Record needs besides its history and payload.
 const recordColumns = `m.seq, m.id, m.state, m.reason, m.failures, m.tries, m.cycle, m.created, m.due, m.expires, m.settled, m.okey, m.force, m.blocked, m.given_up,
 	r.source, r.kind, r.endpoint, l.destination, ` + sizeOf + `, b.headers, b.corr, b.retry, b.ttl,
-	` + lastError + `, ` + lastTry + `, ` + lasts
+	` + lastError + `, ` + lastCode + `, ` + lastTry + `, ` + lasts
 
-// For hf_message AS m: its last error and its last attempt.
+// For hf_message AS m: its last error, the code of that, and its last attempt.
 const (
 	lastError = `(SELECT e.error FROM hf_entry AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1)`
+	lastCode  = `(SELECT e.code FROM hf_entry AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1)`
 	lastTry   = `(SELECT e.at FROM hf_entry AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1)`
 )
 
@@ -159,8 +161,9 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	lastInstant: `SELECT max(coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT at FROM hf_entry ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
-	notesRead:   `SELECT 1 FROM hf_entry WHERE message IS NULL AND seq <= (` + byAll + `) LIMIT 1`,
-	getFollower: `SELECT cursor FROM hf_follower WHERE name = ?1`,
+	pastOperation: `SELECT 1 FROM hf_operation WHERE settled < ?1 LIMIT 1`,
+	notesRead:     `SELECT 1 FROM hf_entry WHERE message IS NULL AND seq <= (` + byAll + `) LIMIT 1`,
+	getFollower:   `SELECT cursor FROM hf_follower WHERE name = ?1`,
 	unreadSince: `SELECT name, (SELECT e.at FROM hf_entry AS e WHERE e.seq > cursor
 		AND (e.message IS NULL OR EXISTS (SELECT 1 FROM hf_message AS m WHERE m.seq = e.message)) ORDER BY e.seq LIMIT 1) FROM hf_follower ORDER BY name`,
 	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_entry AS e

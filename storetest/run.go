@@ -8,7 +8,7 @@ func Run[T any](t *testing.T, m Maker, with Transaction[T]) {
 	t.Helper()
 	for name, part := range map[string]func(t *testing.T, m Maker){
 		"enqueuer": enqueuer, "claims": claims, "expiry": expiry, "keys": keys, "outbox": outbox, "verbs": verbs,
-		"lanes": lanes, "overdue": overdue, "purging": purging, "notices": notices, "clock": clock, "logs": logs,
+		"lanes": lanes, "overdue": overdue, "purging": purging, "operations": operations, "notices": notices, "clock": clock, "logs": logs,
 		"inbox log":   inboxLog,
 		"inbox store": func(t *testing.T, m Maker) { t.Helper(); inboxStore(t, m, with) },
 		"inbox batch": func(t *testing.T, m Maker) { t.Helper(); inboxBatch(t, m, with) },

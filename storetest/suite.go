@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/track"
 )
 
 // Full is a store with everything that the suite needs. What a program cannot see is internal to a
@@ -38,6 +39,7 @@ type features struct {
 	*nodestore.Tokens
 	sites.Store
 	notify.DirectoryStore
+	past track.Past
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -132,7 +134,7 @@ type kit struct {
 
 func (k *kit) use(s Full) {
 	n := nodestore.New(s, nil)
-	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory}
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }

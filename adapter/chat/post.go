@@ -51,6 +51,7 @@ func (p *Poster) post(ctx context.Context, n *notify.Notification, address strin
 	began := time.Now()
 	if p.kind == webhook {
 		standardwebhooks.Sign(t.header, string(n.Key()), began, body, t.keys...)
+		n.Origin.Trace.Each(t.header.Set)
 	}
 	a, f := p.exchange(ctx, &t, body)
 	if a != nil && a.tls != nil {

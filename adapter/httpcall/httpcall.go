@@ -92,9 +92,14 @@ func (c *Caller) header(m *holdfast.Message) http.Header {
 	if m.CorrelationID != "" {
 		h.Set("Holdfast-Correlation-Id", url.QueryEscape(m.CorrelationID))
 	}
+	trace := holdfast.TraceOf(m.Headers)
 	for name, value := range m.Headers { // names may differ only in case; HTTP then repeats the header
+		if trace.Parent != "" && (name == holdfast.HeaderTraceParent || name == holdfast.HeaderTraceState) {
+			continue
+		}
 		h.Add("Holdfast-Header-"+url.QueryEscape(name), url.QueryEscape(value))
 	}
+	trace.Each(h.Set)
 	return h
 }
 

@@ -55,6 +55,7 @@ type Event struct {
 	Outcome       string     `json:"outcome,omitempty" enum:"delivered,transient,permanent,lane_fault,unreachable,not_started" doc:"Of an attempt."`
 	Charged       bool       `json:"charged,omitempty" doc:"It counts against the retry budget."`
 	Code          string     `json:"code,omitempty" doc:"A short, stable name of what went wrong." example:"connection_refused"`
+	HTTPStatus    int        `json:"httpStatus,omitempty" doc:"The other side's HTTP status, if the attempt failed with one." example:"503"`
 	Error         string     `json:"error,omitempty"`
 	MaybeReceived bool       `json:"maybeReceived,omitempty" doc:"The data was sent but no answer came: the other side may have taken it."`
 	TookMs        float64    `json:"tookMs,omitempty" doc:"How long the attempt took, in milliseconds."`
@@ -86,4 +87,5 @@ type Provenance struct {
 	SourceScript      string `json:"sourceScript,omitempty" doc:"Which script or program part it comes from."`
 	ExecutionID       string `json:"executionId,omitempty" doc:"Which run of the script."`
 	ParentExecutionID string `json:"parentExecutionId,omitempty" doc:"Which run started that run."`
+	TraceID           string `json:"traceId,omitempty" doc:"The id of the trace that it was sent in (W3C Trace Context): the sender's request had a traceparent." example:"4bf92f3577b34da6a3ce929d0e0e4736"`
 }

@@ -24,6 +24,7 @@ func (b *builder) document() http.Handler {
 	doc.Servers = []*huma.Server{{URL: "/", Description: "The node that serves this document."}}
 	doc.Tags = []*huma.Tag{
 		{Name: "messages", Description: "The outbox: what is to be sent, and what became of it."},
+		{Name: "operations", Description: "What became of calls of foreign systems and writes to foreign databases."},
 		{Name: "inbox", Description: "Received messages that wait to be fetched."},
 		{Name: "destinations", Description: "Where messages go, and how each destination fares."},
 		{Name: "notifications", Description: "What people are told, and whether it reached them. A node that delivers no notifications answers unsupported. This also holds for channels and lists."},

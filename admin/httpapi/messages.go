@@ -47,6 +47,7 @@ func messages(b *builder) {
 type sendInput struct {
 	WithBody
 	Key string `header:"Idempotency-Key" doc:"Gives the id if the body does not."`
+	WithTrace
 }
 
 type sendOutput struct {
@@ -84,7 +85,7 @@ func send(b *builder) {
 }
 
 func (b *builder) sent(ctx context.Context, in *sendInput, req *api.NewMessage, wrong []api.Fault) (*sendOutput, error) {
-	sent, err := admin.Messages{Service: b.Service}.Send(ctx, req, in.Key, wrong...)
+	sent, err := admin.Messages{Service: b.Service}.Send(in.trace(ctx), req, in.Key, wrong...)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 type notifyInput struct {
 	WithBody
 	Key string `header:"Idempotency-Key" doc:"Gives the id if the body does not."`
+	WithTrace
 }
 
 type notifyOutput struct {
@@ -46,7 +47,7 @@ func notifying(b *builder) {
 }
 
 func (b *builder) notified(ctx context.Context, in *notifyInput, req *api.NewNotification, wrong []api.Fault) (*notifyOutput, error) {
-	taken, err := admin.Notifications{Service: b.Service}.Tell(ctx, req, in.Key, wrong...)
+	taken, err := admin.Notifications{Service: b.Service}.Tell(in.trace(ctx), req, in.Key, wrong...)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/gate"
@@ -53,6 +54,17 @@ func answerOf[T any](body T, err error) (*answer[T], error) {
 type WithBody struct{ Content body }
 
 func (c *WithBody) body() *body { return &c.Content }
+
+// WithTrace is embedded in the input of routes that send something. Its headers are those of the W3C Trace
+// Context. What is wrong in them is no reason to refuse a request.
+type WithTrace struct {
+	TraceParent string `header:"traceparent" doc:"The trace that the request is a part of (W3C Trace Context). It is passed on to the receiver. One that is not valid is left out."`
+	TraceState  string `header:"tracestate" doc:"Goes with traceparent."`
+}
+
+func (t *WithTrace) trace(ctx context.Context) context.Context {
+	return admin.Within(ctx, holdfast.ParseTrace(t.TraceParent, t.TraceState))
+}
 
 // asked registers a route that takes a body. wrong holds the faults that the reader of the body found; the
 // handler reports them together with its own.

@@ -65,11 +65,12 @@ func printMessage(w io.Writer, m api.MessageDetail) error {
 	line("script", m.SourceScript)
 	line("execution", m.ExecutionID)
 	line("parent execution", m.ParentExecutionID)
+	line("trace", m.TraceID)
 	line("kind", m.Kind)
 	line("correlation id", m.CorrelationID)
 	line("ordering key", m.OrderingKey)
 	line("attempts", fmt.Sprintf("%d, of which %d failed and count, in cycle %d", m.Tries, m.Failures, m.Cycle))
-	line("its own retries", ownRetries(&m.Message))
+	line("its own retries", ownRetries(&m.OwnRetry))
 	line("created", at(m.Created))
 	when("due", m.Due)
 	when("expires", m.Expires)
@@ -103,7 +104,7 @@ func printMessage(w io.Writer, m api.MessageDetail) error {
 }
 
 // ownRetries describes the retries that a message asks for instead of its destination's.
-func ownRetries(m *api.Message) string {
+func ownRetries(m *api.OwnRetry) string {
 	var parts []string
 	if n := m.MaxRetries; n != nil {
 		switch {

@@ -236,3 +236,29 @@ CREATE TABLE hf_tally (
 );
 
 CREATE INDEX hf_tally_owner ON hf_tally (owner);
+
+-- What became of an operation, a call or a write: written when its message is purged, if the time of
+-- tracking is not over by then.
+CREATE TABLE hf_operation (
+  seq         bigint PRIMARY KEY,            -- of the message
+  id          text COLLATE "C" NOT NULL,     -- of the message, in its canonical form
+  category    text NOT NULL,
+  destination text NOT NULL,
+  endpoint    text NOT NULL,
+  source      text NOT NULL,
+  origin      text NOT NULL,                 -- JSON: instance, script, runs and trace, as headers
+  retry       text NOT NULL,                 -- JSON, as in hf_message
+  state       bigint NOT NULL,
+  reason      text NOT NULL,
+  failures    bigint NOT NULL,
+  tries       bigint NOT NULL,
+  cycle       bigint NOT NULL,
+  code        text NOT NULL,                 -- of the last failure
+  error       text NOT NULL,
+  created     bigint NOT NULL,
+  tried       bigint,
+  settled     bigint NOT NULL
+);
+
+CREATE INDEX hf_operation_id ON hf_operation (id, seq);
+CREATE INDEX hf_operation_settled ON hf_operation (settled);

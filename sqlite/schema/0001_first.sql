@@ -154,3 +154,29 @@ CREATE TABLE hf_token (
   used    INTEGER,
   until   INTEGER                            -- NULL: it does not end
 ) STRICT;
+
+-- What became of an operation, a call or a write: written when its message is purged, if the time of
+-- tracking is not over by then.
+CREATE TABLE hf_operation (
+  seq         INTEGER PRIMARY KEY,        -- of the message
+  id          TEXT NOT NULL,              -- of the message, in its canonical form
+  category    TEXT NOT NULL,
+  destination TEXT NOT NULL,
+  endpoint    TEXT NOT NULL,
+  source      TEXT NOT NULL,
+  origin      TEXT NOT NULL,              -- JSON: instance, script, runs and trace, as headers
+  retry       TEXT NOT NULL,              -- JSON, as in hf_body
+  state       INTEGER NOT NULL,
+  reason      TEXT NOT NULL,
+  failures    INTEGER NOT NULL,
+  tries       INTEGER NOT NULL,
+  cycle       INTEGER NOT NULL,
+  code        TEXT NOT NULL,              -- of the last failure
+  error       TEXT NOT NULL,
+  created     INTEGER NOT NULL,
+  tried       INTEGER,
+  settled     INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX hf_operation_id ON hf_operation (id, seq);
+CREATE INDEX hf_operation_settled ON hf_operation (settled);

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
+)
+
+func (a *app) operationsCommand(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "operations", Aliases: []string{"operation"},
+		Short: "Show what became of calls of other systems and of writes to their databases",
+		Args:  cobra.ArbitraryArgs, RunE: group,
+	}
+	cmd.AddCommand(a.listOperations(g), a.showOperation(g))
+	return cmd
+}
+
+func (a *app) listOperations(g *global) *cobra.Command {
+	var q client.OperationQuery
+	var from, to string
+	var all bool
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"},
+		Short: "List operations, newest first",
+		Long: `List operations, newest first. A page looks at a bounded number of rows: it may be short
+or empty and still have a next one. --all follows the pages to the end.`,
+		Example: `  holdfast operations ls --status parked,failed
+  holdfast operations ls --destination erp --from 24h --error 'no such plant'
+  holdfast operations ls --execution 'run 1' --all`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if q.From, err = ago("--from", from); err != nil {
+				return err
+			}
+			if q.To, err = ago("--to", to); err != nil {
+				return err
+			}
+			return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
+				q.After = after
+				err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
+					page, err := c.Operations().List(ctx, q)
+					switch next = page.Next; {
+					case err != nil:
+						return err
+					case g.json:
+						return printJSON(a.stdout, page)
+					}
+					return operationTable(a.stdout, page.Operations)
+				})
+				return next, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&q.Statuses, "status", nil, "only these: submitted, retrying, delivered, failed, parked, expired, discarded")
+	f.StringVar(&q.Destination, "destination", "", "only this destination")
+	f.StringVar(&q.Category, "category", "", "only this category: external-system, cached-db-write")
+	f.StringVar(&q.Instance, "instance", "", "only of this instance")
+	f.StringVar(&q.Script, "script", "", "only of this script")
+	f.StringVar(&q.Execution, "execution", "", "only of this run, and of the runs that it started")
+	f.StringVar(&q.Trace, "trace", "", "only of the trace with this id")
+	f.StringVar(&q.Error, "error", "", "only with this text in the last error, in any case")
+	f.StringVar(&from, "from", "", "only those submitted since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
+	f.StringVar(&to, "to", "", "only those submitted before")
+	f.IntVar(&q.Limit, "limit", 50, "operations per page, 1 to 500")
+	f.StringVar(&q.After, "after", "", "begin after this position, which the previous page gave")
+	f.BoolVar(&all, "all", false, "follow the pages to the end")
+	return cmd
+}
+
+func (a *app) showOperation(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show what became of an operation",
+		Long: `Show what became of an operation. The node answers from its own store, also while central is
+away, and for some time after the message of the operation is purged.`,
+		Example: `  holdfast operations show 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
+		Args:    args(1, 1, "one operation id"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
+				o, err := c.Operations().Get(ctx, given[0])
+				switch {
+				case err != nil:
+					return err
+				case g.json:
+					return printJSON(a.stdout, o)
+				}
+				return printOperation(a.stdout, &o)
+			})
+		},
+	}
+}
+
+func operationTable(w io.Writer, list []api.Operation) error {
+	rows := make([][]string, len(list))
+	for i, o := range list {
+		rows[i] = []string{o.ID, o.Status, o.Destination, o.Endpoint, fmt.Sprint(o.Retries), at(o.Created), o.LastError}
+	}
+	return table(w, []string{"ID", "STATUS", "DESTINATION", "ENDPOINT", "RETRIES", "CREATED", "LAST ERROR"}, rows)
+}
+
+func printOperation(w io.Writer, o *api.Operation) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	line := func(name, value string) {
+		if value != "" {
+			_, _ = fmt.Fprintf(t, "%s\t%s\n", name, strings.ReplaceAll(plain(value), "\n", " "))
+		}
+	}
+	status, code := o.Status, ""
+	if o.Purged {
+		status += " (its message is purged)"
+	}
+	if o.HTTPStatus != 0 {
+		code = fmt.Sprint(o.HTTPStatus)
+	}
+	line("id", o.ID)
+	line("status", status)
+	line("to", o.Destination+" / "+o.Endpoint)
+	line("category", o.Category)
+	line("site", o.Site)
+	line("node", o.Node)
+	line("instance", o.OriginInstance)
+	line("script", o.SourceScript)
+	line("execution", o.ExecutionID)
+	line("parent execution", o.ParentExecutionID)
+	line("trace", o.TraceID)
+	line("retries", fmt.Sprintf("%d; %d attempts failed and count", o.Retries, o.Failures))
+	line("its own retries", ownRetries(&o.OwnRetry))
+	line("last error", o.LastError)
+	line("HTTP status", code)
+	line("created", at(o.Created))
+	if o.LastAttempt != nil {
+		line("last attempt", at(*o.LastAttempt))
+	}
+	if o.Ended != nil {
+		line("ended", at(*o.Ended))
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
