@@ -46,6 +46,7 @@ var mayImport = map[string][]string{
 	"adapter/chat":        {".", "notify"},
 	"rows":                {"."},           // of all tables, for both stores and what copies them
 	"notify":              {".", "rows"},   // what stores put of it, so that no store says it again
+	"activity":            {".", "rows"},   // follows the journal
 	"site":                {".", "notify"}, // for programs that are a site
 	"fanout":              {"."},
 	"fanout/notificaties": {".", "fanout"},
@@ -57,9 +58,9 @@ var mayImport = map[string][]string{
 	"storecopy":           {".", "internal/belief", "rows"},
 	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
 	"postgres":            {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
-	"nodestore":           {".", "rows", "notify", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
+	"nodestore":           {".", "rows", "activity", "notify", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
-	"admin":               {".", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
+	"admin":               {".", "activity", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say
 	"admin/httpapi":       {".", "admin", "admin/api"},
 	"admin/client":        {"admin/api"}, // for programs: it brings no node along

@@ -7,7 +7,7 @@ import "github.com/holdfast-mq/holdfast/internal/belief"
 func list() []Row {
 	return []Row{
 		(*Settings)(nil), (*Lane)(nil), (*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil),
-		(*Bundle)(nil), (*Message)(nil), (*Entry)(nil), (*Incoming)(nil), (*Notification)(nil), (*Target)(nil),
+		(*Bundle)(nil), (*Message)(nil), (*Entry)(nil), (*Incoming)(nil), (*Notification)(nil), (*Target)(nil), (*Activity)(nil),
 	}
 }
 

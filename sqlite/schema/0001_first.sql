@@ -153,3 +153,22 @@ CREATE TABLE hf_token (
   created INTEGER NOT NULL,
   used    INTEGER
 ) STRICT;
+
+-- What happened to messages, for people. Its numbers leave no gap but before the first.
+CREATE TABLE hf_activity (
+  seq         INTEGER PRIMARY KEY,
+  at          INTEGER NOT NULL,           -- microseconds since 1970, as people are shown it
+  noted       INTEGER NOT NULL,           -- when the line was written
+  kind        INTEGER NOT NULL,
+  message     BLOB NOT NULL,
+  destination TEXT NOT NULL,
+  cycle       INTEGER NOT NULL DEFAULT 0,
+  attempt     INTEGER NOT NULL DEFAULT 0,
+  actor       TEXT,
+  reason      TEXT,
+  code        TEXT,
+  error       TEXT
+) STRICT;
+
+CREATE INDEX hf_activity_at ON hf_activity (at);
+CREATE INDEX hf_activity_message ON hf_activity (message);
