@@ -47,6 +47,10 @@ var mayImport = map[string][]string{
 	"rows":                {"."},                    // of all tables, for both stores and what copies them
 	"notify":              {".", "rows"},            // what stores put of it, so that no store says it again
 	"site":                {".", "notify", "track"}, // for programs that are a site
+	"rows":                {"."},                    // of all tables, for both stores and what copies them
+	"notify":              {".", "rows"},            // what stores put of it, so that no store says it again
+	"activity":            {".", "rows"},            // follows the journal
+	"site":                {".", "notify"},          // for programs that are a site
 	"fanout":              {"."},
 	"fanout/notificaties": {".", "fanout"},
 	"track":               {".", "notify"}, // origins are those of notifications
@@ -57,9 +61,9 @@ var mayImport = map[string][]string{
 	"storecopy":           {".", "internal/belief", "rows"},
 	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
 	"postgres":            {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
-	"nodestore":           {".", "rows", "notify", "track", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
+	"nodestore":           {".", "rows", "activity", "notify", "track", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
-	"admin":               {".", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
+	"admin":               {".", "activity", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say
 	"admin/httpapi":       {".", "admin", "admin/api"},
 	"admin/client":        {"admin/api"}, // for programs: it brings no node along

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/activity"
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
@@ -17,7 +18,7 @@ import (
 const DefaultMaxPayload = 1 << 20
 
 // Service is what operators may ask of one node and do there. Messages, Inbox, Destinations, Notifications,
-// Channels, Lists, Tokens, Sites and Node use it. Its fields are set before it is used and not changed
+// Channels, Lists, Tokens, Sites, Activity and Node use it. Its fields are set before it is used and not changed
 // afterwards. Functions in it are called concurrently and must not block, except Backup.
 type Service struct {
 	Outbox   holdfast.Outbox
@@ -37,6 +38,10 @@ type Service struct {
 
 	// Track finds operations. Nil: the node knows none.
 	Track Tracker
+	// Activity keeps what happened to messages. Nil: nobody does.
+	Activity activity.Store
+	// Stopping is closed when the node stops, so that answers without an end do. Nil: they end with their requests.
+	Stopping <-chan struct{}
 
 	// Calls is told of each call that may change something, except of sent messages. Nil: nobody is told.
 	Calls CallLog

@@ -22,6 +22,7 @@ type Config struct {
 	Durability   Durability
 	Limits       Limits
 	Retention    Retention
+	Activity     bool          // what happens to messages is written into the activity log
 	Stop         time.Duration // grace for work in hand (SF-10), including Drain
 	Drain        time.Duration // at a stop: how long requests are still served while readyz says no
 	ClockHold    time.Duration // how long to hold what ends by time that only the clock says has passed

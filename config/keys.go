@@ -40,6 +40,8 @@ func configKeys(kinds []adapter.Kind) setting.Section[Config] {
 			"When a message counts as accepted. `full`: after it reached the disk. `normal`: faster, but a power cut may lose the last seconds; the health report says so."),
 		setting.Group("limits", func(c *Config) *Limits { return &c.Limits }, limitKeys(), yaml.FlowStyle),
 		setting.Group("retention", func(c *Config) *Retention { return &c.Retention }, retentionKeys(), 0),
+		setting.Key("activity", func(c *Config) *bool { return &c.Activity }, setting.Truth(), true,
+			"Whether the node writes [what happens to messages](operations.md#activity) into a log. It costs writes for each message; all nodes of one `store` must say the same."),
 		setting.Key("stop", func(c *Config) *time.Duration { return &c.Stop }, setting.Period(0, time.Hour), 10*time.Second,
 			"How long a node that is told to stop may go on with its work in hand, including the drain. Two seconds later it ends, whatever hangs."),
 		setting.Key("drain", func(c *Config) *time.Duration { return &c.Drain }, setting.Period(0, time.Hour), time.Second,

@@ -56,8 +56,9 @@ func TestDefaults(t *testing.T) {
 		Role:       "standalone",
 		Limits:     config.Limits{Payload: 1 << 20, Reserve: 16 << 20, Strangers: 16 << 20, Bodies: 64 << 20},
 		Retention: config.Retention{
-			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day, Parked: config.Never, Sweep: 5 * time.Minute, Tracking: 7 * day,
+			Activity: 30 * day, Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day, Parked: config.Never, Sweep: 5 * time.Minute, Tracking: 7 * day,
 		},
+		Activity:     true,
 		Stop:         10 * time.Second,
 		Drain:        time.Second,
 		ClockHold:    day,

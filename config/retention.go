@@ -11,6 +11,7 @@ import (
 
 // Retention says how long final rows are kept. Meanwhile their ids are refused or recognised as duplicates.
 type Retention struct {
+	Activity  time.Duration // lines of the activity log
 	Delivered time.Duration
 	Discarded time.Duration
 	Expired   time.Duration
@@ -40,6 +41,7 @@ func (c *Config) BackupFolder() string {
 func retentionKeys() setting.Section[Retention] {
 	kept := setting.Period(time.Second, setting.MaxTime)
 	return setting.Section[Retention]{
+		setting.Key("activity", func(t *Retention) *time.Duration { return &t.Activity }, kept, 30*setting.Day, "Lines of the activity log."),
 		setting.Key("delivered", func(t *Retention) *time.Duration { return &t.Delivered }, kept, 7*setting.Day,
 			"Messages that arrived. At a site at least `1d`, and forwarded messages [may stay longer](sites.md#what-is-promised)."),
 		setting.Key("discarded", func(t *Retention) *time.Duration { return &t.Discarded }, kept, 7*setting.Day, "Messages that a person gave up."),

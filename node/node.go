@@ -141,6 +141,7 @@ func (n *Node) serve(ctx context.Context) (err error) {
 			{Name: "progress", Run: n.progress.Run},
 			{Name: "health", Run: n.watchFile},
 			{Name: "reload", Run: n.watchReload},
+			{Name: "activity", Run: n.activity().Run},
 			{Name: "endpoints", Run: n.finishForwards},
 		},
 		atOnce(stop, run.Part{Name: "outbox", Run: n.site.Run}),
@@ -216,7 +217,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		return err
 	}
 	service := &admin.Service{
-		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Calls: n.store, Track: n.site,
+		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Activity: n.kept.Activity, Calls: n.store, Track: n.site, Stopping: n.halt.stop.Done(),
 		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.site.Dispatcher().Lane, Waiters: &n.waiters, Control: n.site.Dispatcher(), Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,

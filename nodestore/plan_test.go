@@ -83,7 +83,7 @@ func TestStatementsOfSQLiteFindRowsByAnIndex(t *testing.T) {
 	})
 	plan := func(text string) (whole string) {
 		t.Helper()
-		found, err := handle.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+strings.NewReplacer("hf_now()", "0", " FOR UPDATE", "").Replace(text), nil, nil, nil, nil)
+		found, err := handle.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+strings.NewReplacer("hf_now()", "0", " FOR UPDATE", "").Replace(text), make([]any, 10)...)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

@@ -7,7 +7,7 @@ import "github.com/holdfast-mq/holdfast/internal/belief"
 func list() []Row {
 	return []Row{
 		(*Settings)(nil), (*Lane)(nil), (*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil), (*AuditHold)(nil),
-		(*Bundle)(nil), (*Message)(nil), (*Entry)(nil), (*Incoming)(nil), (*Notification)(nil), (*Target)(nil), (*Operation)(nil),
+		(*Bundle)(nil), (*Message)(nil), (*Entry)(nil), (*Incoming)(nil), (*Notification)(nil), (*Target)(nil), (*Operation)(nil), (*Activity)(nil),
 		(*AuditLog)(nil), (*AuditRecord)(nil), (*AuditValue)(nil), (*AuditTile)(nil), (*AuditCheckpoint)(nil), (*AuditGap)(nil),
 	}
 }

@@ -40,6 +40,8 @@ type features struct {
 	sites.Store
 	notify.DirectoryStore
 	past track.Past
+
+	Activity *nodestore.Activity
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -134,7 +136,7 @@ type kit struct {
 
 func (k *kit) use(s Full) {
 	n := nodestore.New(s, nil)
-	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations}
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.Activity}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }

@@ -33,6 +33,7 @@ func (b *builder) document() http.Handler {
 		{Name: "backups", Description: "Copies of the database."},
 		{Name: "tokens", Description: "Who may use this API."},
 		{Name: "sites", Description: "Sites that forward to this central node: who they are, and what waits there. Only a central node has these routes."},
+		{Name: "activity", Description: "What happened to messages, and who did what about them."},
 		{Name: "diagnostics", Description: "Health and numbers."},
 		{Name: "node", Description: "Routes of the same listener that are not part of the operator API."},
 	}

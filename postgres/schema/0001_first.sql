@@ -262,3 +262,22 @@ CREATE TABLE hf_operation (
 
 CREATE INDEX hf_operation_id ON hf_operation (id, seq);
 CREATE INDEX hf_operation_settled ON hf_operation (settled);
+
+-- What happened to messages, for people. Its numbers leave no gap but before the first.
+CREATE TABLE hf_activity (
+  seq         bigint PRIMARY KEY,
+  at          bigint NOT NULL,            -- microseconds since 1970, as people are shown it
+  noted       bigint NOT NULL,            -- when the line was written
+  kind        bigint NOT NULL,
+  message     bytea NOT NULL,
+  destination text NOT NULL,
+  cycle       bigint NOT NULL DEFAULT 0,
+  attempt     bigint NOT NULL DEFAULT 0,
+  actor       text,
+  reason      text,
+  code        text,
+  error       text
+);
+
+CREATE INDEX hf_activity_at ON hf_activity (at, seq);
+CREATE INDEX hf_activity_message ON hf_activity (message, seq);

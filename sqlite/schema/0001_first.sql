@@ -180,3 +180,22 @@ CREATE TABLE hf_operation (
 
 CREATE INDEX hf_operation_id ON hf_operation (id, seq);
 CREATE INDEX hf_operation_settled ON hf_operation (settled);
+
+-- What happened to messages, for people. Its numbers leave no gap but before the first.
+CREATE TABLE hf_activity (
+  seq         INTEGER PRIMARY KEY,
+  at          INTEGER NOT NULL,           -- microseconds since 1970, as people are shown it
+  noted       INTEGER NOT NULL,           -- when the line was written
+  kind        INTEGER NOT NULL,
+  message     BLOB NOT NULL,
+  destination TEXT NOT NULL,
+  cycle       INTEGER NOT NULL DEFAULT 0,
+  attempt     INTEGER NOT NULL DEFAULT 0,
+  actor       TEXT,
+  reason      TEXT,
+  code        TEXT,
+  error       TEXT
+) STRICT;
+
+CREATE INDEX hf_activity_at ON hf_activity (at);
+CREATE INDEX hf_activity_message ON hf_activity (message);
