@@ -28,3 +28,16 @@ func TestAReserveThatFindsNoRoomIsNotHeld(t *testing.T) {
 		t.Errorf("fill: %v; %d bytes are held", err, r.holds())
 	}
 }
+
+// A system without a call for it writes zeros, and says when the disk takes no more.
+func TestZerosThatTheDiskRefusesAreTold(t *testing.T) {
+	t.Parallel()
+	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no device that is always full")
+	}
+	defer f.Close()
+	if err := writeZeros(f, 0, 1<<20); err == nil {
+		t.Error("written to a full device")
+	}
+}
