@@ -22,7 +22,7 @@ func TestAReserveThatFindsNoRoomIsNotHeld(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	r := &reserve{path: filepath.Join(dir, "reserve"), want: 2 * int64(s.Blocks) * s.Bsize}
 	if err := r.fill(); err == nil || r.holds() != 0 || r.missing() != r.want {
 		t.Errorf("fill: %v; %d bytes are held", err, r.holds())
