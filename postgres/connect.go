@@ -157,7 +157,9 @@ func identify(ctx context.Context, conn *pgconn.PgConn, s *server) error {
 	}
 	row := results[0].Rows[0]
 	s.system, s.timeline = string(row[0]), string(row[1])
-	if results, err = conn.Exec(ctx, readBranch).ReadAll(); err != nil && !isCode(err, "42P01") { // before the first start there is no table
+	results, err = conn.Exec(ctx, readBranch).ReadAll()
+	// Class 42: there is no table yet, or it is another's, or the role may not read it. The start tells which.
+	if e, told := errors.AsType[*pgconn.PgError](err); err != nil && (!told || !strings.HasPrefix(e.Code, "42")) {
 		return fmt.Errorf("read the branch of the server's timeline: %w", err)
 	}
 	if err == nil {

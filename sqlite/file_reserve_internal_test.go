@@ -22,9 +22,22 @@ func TestAReserveThatFindsNoRoomIsNotHeld(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	r := &reserve{path: filepath.Join(dir, "reserve"), want: 2 * int64(s.Blocks) * s.Bsize}
 	if err := r.fill(); err == nil || r.holds() != 0 || r.missing() != r.want {
 		t.Errorf("fill: %v; %d bytes are held", err, r.holds())
+	}
+}
+
+// A system without a call for it writes zeros, and says when the disk takes no more.
+func TestZerosThatTheDiskRefusesAreTold(t *testing.T) {
+	t.Parallel()
+	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no device that is always full")
+	}
+	defer f.Close()
+	if err := writeZeros(f, 0, 1<<20); err == nil {
+		t.Error("written to a full device")
 	}
 }
