@@ -29,7 +29,7 @@ func TestATraceReachesTheReceiver(t *testing.T) {
 	seed := filepath.Join(t.TempDir(), "seed.yaml")
 	if err := os.WriteFile(seed, fmt.Appendf(nil, `
 channels: {hook: {kind: webhook, settings: {url: "%s", signing: [{secret: sign}]}}}
-lists: {operators: {recipients: [{channel: hook, address: channel}]}}
+lists: {operators: {recipients: [{channel: hook}]}}
 `, receiver.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}

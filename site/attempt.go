@@ -118,7 +118,7 @@ func (t *teller) run(ctx context.Context, grace time.Duration) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for {
+		for work.Err() == nil {
 			select {
 			case a := <-t.queue:
 				t.one(work, &a)
