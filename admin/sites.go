@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,17 +41,28 @@ func (s Sites) List(ctx context.Context) (api.SiteList, error) {
 
 func siteOf(s *link.SiteInfo) api.Site {
 	out := api.Site{
-		Name: s.Name, State: "away", LastSeen: instant(s.Seen), Version: s.Version, Created: s.Created.UTC(), Enrolled: instant(s.Enrolled),
-		TokenUntil: instant(s.TokenUntil), Revoked: instant(s.Revoked),
+		Name: s.Name, State: string(s.State), Connected: s.Connected, LastSeen: instant(s.Seen), SilentMs: s.Silent.Milliseconds(), Version: s.Version,
+		Created: s.Created.UTC(), Enrolled: instant(s.Enrolled), TokenUntil: instant(s.TokenUntil), Revoked: instant(s.Revoked),
 	}
-	switch {
-	case !s.Revoked.IsZero():
-		out.State = "revoked"
-	case s.Connected:
-		out.State = "connected"
-		out.Pending, out.Parked, out.OldestMs = s.Health.Depth, s.Health.Parked, s.Health.Oldest.Milliseconds()
-	case s.Enrolled.IsZero():
-		out.State = "waiting"
+	if len(s.Nodes) > 0 {
+		h, age := s.Health(), s.Nodes[0].Age.Milliseconds()
+		out.ReportMs, out.Status, out.Pending, out.Parked, out.OldestMs = &age, h.Status, h.Depth, h.Parked, h.Oldest.Milliseconds()
+		out.Version = cmp.Or(h.Version, s.Version)
+	}
+	return out
+}
+
+func siteNodeOf(r *link.ReportedNode) api.SiteNode {
+	out := api.SiteNode{
+		Node: r.Node, ReportMs: r.Age.Milliseconds(), Version: r.Version, Role: r.Role, Status: r.Status, Problems: r.Problems, Durability: r.Durability,
+		Pending: r.Depth, Parked: r.Parked, OldestMs: r.Oldest.Milliseconds(), LagMs: r.Lag.Milliseconds(), StalledMs: r.Stalled.Milliseconds(),
+		Replaying: r.Replaying, DiskFree: r.DiskFree, DiskFull: r.DiskFull, DoubtedMs: r.Doubted.Milliseconds(), Held: r.Held,
+	}
+	for _, c := range r.Categories {
+		out.Categories = append(out.Categories, api.SiteCategory{Category: c.Category, Pending: c.Depth, Parked: c.Parked, OldestMs: c.Oldest.Milliseconds()})
+	}
+	for _, f := range r.Followers {
+		out.Followers = append(out.Followers, api.SiteFollower{Name: f.Name, BehindMs: f.Behind.Milliseconds()})
 	}
 	return out
 }
@@ -76,7 +88,7 @@ func noSite(name string) *api.Problem {
 	return api.NotFound.Problem(fmt.Sprintf("there is no site %q", api.Clip(name)), api.Fault{Field: "site", Value: api.Clip(name), Problem: "is not the name of a site"})
 }
 
-// Get returns one site.
+// Get returns one site, with the last report of each of its nodes.
 func (s Sites) Get(ctx context.Context, name string) (api.Site, error) {
 	if !within(ctx, api.Object{Site: name}) {
 		return api.Site{}, outside("site", name)
@@ -85,7 +97,11 @@ func (s Sites) Get(ctx context.Context, name string) (api.Site, error) {
 	if err != nil {
 		return api.Site{}, err
 	}
-	return siteOf(&one), nil
+	out := siteOf(&one)
+	for i := range one.Nodes {
+		out.Nodes = append(out.Nodes, siteNodeOf(&one.Nodes[i]))
+	}
+	return out, nil
 }
 
 // Add makes a site. The answer holds the token with which it enrolls, only this once.

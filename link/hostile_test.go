@@ -550,7 +550,7 @@ func TestAHostileSiteSaysNothingRaw(t *testing.T) {
 			}
 		}
 		infos, err := w.central.Sites(w.t.Context())
-		if err != nil || len(infos) != 1 || infos[0].Health.Depth != 0 || infos[0].Health.Oldest != 0 {
+		if err != nil || len(infos) != 1 || infos[0].Health().Depth != 0 || infos[0].Health().Oldest != 0 {
 			t.Errorf("got %+v, %v, want a health that is not below zero", infos, err)
 		}
 	})

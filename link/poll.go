@@ -3,9 +3,12 @@ package link
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // relayedCommand is a command on its way to a site.
@@ -17,13 +20,13 @@ type relayedCommand struct {
 
 // siteState is what central keeps of a site in memory: the commands for it, and its health.
 type siteState struct {
-	mu      sync.Mutex
-	orders  []*relayedCommand // oldest first
-	poll    *poll             // the poll that waits; nil: none
-	seen    time.Time
-	noted   time.Time // when the store last recorded seen
-	version string    // as the store has it
-	health  Health
+	mu       sync.Mutex
+	orders   []*relayedCommand // oldest first
+	poll     *poll             // the poll that waits; nil: none
+	seen     time.Time
+	noted    map[string]time.Time // when the store last took a report, by node
+	health   Health               // as last reported
+	reported time.Time            // when; zero: it has reported nothing here
 }
 
 // poll is one request that waits for commands.
@@ -57,7 +60,7 @@ func (b *siteState) begin(h Health) *poll {
 		close(b.poll.over)
 	}
 	b.poll = &poll{wake: make(chan struct{}, 1), over: make(chan struct{})}
-	b.seen, b.health = time.Now(), h
+	b.seen, b.reported, b.health = time.Now(), time.Now(), h
 	return b.poll
 }
 
@@ -76,7 +79,7 @@ func (b *siteState) leave(p *poll) {
 func (b *siteState) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.noted = time.Time{}
+	b.noted, b.seen, b.reported = nil, time.Time{}, time.Time{}
 	if b.poll != nil {
 		close(b.poll.over)
 		b.poll = nil
@@ -139,7 +142,7 @@ func (c *Central) servePoll(w http.ResponseWriter, r *http.Request, site string)
 	}
 	p := b.begin(in.Health)
 	defer b.leave(p)
-	c.note(r.Context(), site, b, in.Version)
+	c.note(r.Context(), site, b, &in.Health)
 	// Read before the wait: the next poll brings a change that happens meanwhile.
 	incarnation, err := c.conf.Store.Incarnation(r.Context())
 	begun()
@@ -162,22 +165,30 @@ func (c *Central) still(r *http.Request, site string) bool {
 	return err == nil && name == site
 }
 
-// notedEvery is the precision of the last-seen time in the store. A write for each poll of each
-// site would cost more than precision is worth.
-const notedEvery = time.Minute
+// mostNodes is how many nodes of a site report to one central node at one time.
+const mostNodes = 4
 
-func (c *Central) note(ctx context.Context, site string, b *siteState, version string) {
+// due reports whether the store should take a report of a node of the site now.
+func (b *siteState) due(node string) bool {
 	b.mu.Lock()
-	due := time.Since(b.noted) >= notedEvery || b.version != version
-	if due {
-		b.noted, b.version = time.Now(), version
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.noted, func(_ string, at time.Time) bool { return time.Since(at) >= reportEvery })
+	if _, fresh := b.noted[node]; fresh || len(b.noted) >= mostNodes {
+		return false
 	}
-	b.mu.Unlock()
-	if !due {
+	if b.noted == nil {
+		b.noted = map[string]time.Time{}
+	}
+	b.noted[node] = time.Now()
+	return true
+}
+
+func (c *Central) note(ctx context.Context, site string, b *siteState, h *Health) {
+	if !b.due(h.Node) {
 		return
 	}
-	if err := c.conf.Store.SiteSeen(ctx, site, version); err != nil { // no reason to refuse the site
-		c.log.LogAttrs(ctx, slog.LevelWarn, "visit of a site not noted", slog.String("site", site), slog.Any("error", err))
+	if err := c.conf.Store.SiteSeen(ctx, site, h.Version, sites.Report{Node: h.Node, Text: h.text()}); err != nil { // no reason to refuse the site
+		c.log.LogAttrs(ctx, slog.LevelWarn, "report of a site not noted", slog.String("site", site), slog.Any("error", err))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
@@ -53,23 +52,6 @@ type enrollment struct {
 
 type enrolled struct {
 	Site string `json:"site"`
-}
-
-// Health is what a site reports about itself with each poll.
-type Health struct {
-	Version  string        `json:"version,omitempty"`
-	Depth    int64         `json:"depth"`    // messages that wait, over all destinations
-	Parked   int64         `json:"parked"`   // over all destinations
-	Oldest   time.Duration `json:"oldestNs"` // how long the oldest message has been due
-	Replayed int64         `json:"replayed,omitempty"`
-}
-
-// clean returns the health with only values that are fit to show and to count: another machine sent
-// it.
-func (h Health) clean() Health {
-	return Health{
-		Version: shown.Line(h.Version, 64), Depth: max(h.Depth, 0), Parked: max(h.Parked, 0), Oldest: max(h.Oldest, 0), Replayed: max(h.Replayed, 0),
-	}
 }
 
 // polling asks for commands, and says how long to wait for one.

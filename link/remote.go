@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // remote is the outbox of a site, seen from central.
@@ -75,6 +74,8 @@ func (r *remote) Reschedule(ctx context.Context, id holdfast.ID, q holdfast.Resc
 
 // Counts implements holdfast.Outbox.
 func (r *remote) Counts() holdfast.Counts {
-	h := r.central.present(sites.Info{Name: r.site}).Health
-	return holdfast.Counts{Pending: h.Depth, Parked: h.Parked}
+	b := r.central.state(r.site)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return holdfast.Counts{Pending: b.health.Depth, Parked: b.health.Parked}
 }

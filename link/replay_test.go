@@ -52,7 +52,7 @@ func TestAReplayFillsWhatCentralLost(t *testing.T) {
 			t.Errorf("replayed %d messages, want 1200, once", s.Replayed)
 		}
 		sites, err := w.central.Sites(t.Context())
-		if err != nil || len(sites) != 1 || sites[0].Health.Replayed != 1200 {
+		if err != nil || len(sites) != 1 || sites[0].Health().Replayed != 1200 {
 			t.Errorf("got %+v, %v; want that the site tells", sites, err)
 		}
 	})

@@ -130,23 +130,6 @@ func (s *Site) ask(ctx context.Context, path string, most time.Duration, in, out
 	return client.Ask(ctx, path, in, out)
 }
 
-// health returns what the site reports to central with each poll.
-func (s *Site) health(ctx context.Context) Health {
-	n := s.conf.Outbox.Counts()
-	h := Health{Version: s.conf.Version, Depth: n.Pending, Parked: n.Parked}
-	if s.conf.Overdue != nil {
-		if due, err := s.conf.Overdue(ctx); err == nil { // on an error it is unknown
-			for _, d := range due {
-				h.Oldest = max(h.Oldest, d)
-			}
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h.Replayed = s.status.Replayed
-	return h
-}
-
 // connected notes that central has answered.
 func (s *Site) connected(incarnation string) {
 	s.mu.Lock()

@@ -47,6 +47,9 @@ type SiteConfig struct {
 	// Category returns the category of a destination of this site, for central to show. Empty: it
 	// has none. It is called concurrently. Nil: categories are unknown.
 	Category func(destination string) holdfast.Category
+	// Report returns what the program knows of its node; the link adds the rest of Health. Nil: it
+	// reports nothing beyond that.
+	Report func(ctx context.Context) Health
 	// Overdue returns, by destination, how long the oldest message has been due; stores implement
 	// it. Nil: unknown.
 	Overdue func(ctx context.Context) (map[string]time.Duration, error)

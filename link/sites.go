@@ -1,9 +1,11 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -14,8 +16,35 @@ import (
 // SiteInfo is a site as an operator at central sees it.
 type SiteInfo struct {
 	sites.Info
-	Connected bool   // it polls this node now
-	Health    Health // as last reported; zero: nothing since this node started
+	State     SiteState
+	Connected bool           // it polls this node now, and can be asked from here
+	Silent    time.Duration  // since it was last heard; zero: never, or just now
+	Nodes     []ReportedNode // the last report of each of its nodes, the newest first
+}
+
+// SiteState is whether a site is there.
+type SiteState string
+
+// The states. A site is online while central hears of it at least every OfflineAfter.
+const (
+	Online    SiteState = "online"
+	Offline   SiteState = "offline"
+	NeverSeen SiteState = "never"
+	Revoked   SiteState = "revoked"
+)
+
+// ReportedNode is the last report of a node of a site.
+type ReportedNode struct {
+	Age time.Duration // since central took it
+	Health
+}
+
+// Health returns the site's newest report; zero: there is none.
+func (s *SiteInfo) Health() Health {
+	if len(s.Nodes) == 0 {
+		return Health{}
+	}
+	return s.Nodes[0].Health
 }
 
 // Add makes a site and returns its enrolment token, which is shown only this once. The error is
@@ -76,23 +105,58 @@ func (c *Central) Sites(ctx context.Context) ([]SiteInfo, error) {
 	return list, nil
 }
 
-// present adds what this node knows about the site.
+// present adds what this node knows about the site. Its own knowledge of when the site was here is
+// monotonic: no step of the clock makes a site offline while it runs. What other nodes know, and
+// what was known before the start, is in the store.
 func (c *Central) present(info sites.Info) SiteInfo {
+	s := SiteInfo{Info: info, State: Revoked}
+	if !info.Revoked.IsZero() {
+		return s
+	}
+	for _, r := range info.Reports {
+		s.Nodes = append(s.Nodes, ReportedNode{max(time.Since(r.At), 0), healthOf(r.Text)})
+	}
+	s.State = NeverSeen
+	if !info.Seen.IsZero() {
+		s.State, s.Silent = Offline, max(time.Since(info.Seen), 0)
+	}
 	c.mu.Lock()
 	b, ok := c.boxes[info.Name]
 	c.mu.Unlock()
-	s := SiteInfo{Info: info}
-	if !ok || !info.Revoked.IsZero() {
-		return s
+	if ok && !info.Enrolled.IsZero() { // else it is a new site with the name of another
+		b.presentIn(&s)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s.Connected = b.poll != nil || time.Since(b.seen) < backSoon
-	s.Health = b.health
-	if b.seen.After(s.Seen) {
-		s.Seen = b.seen
+	if s.State == Offline && s.Silent < OfflineAfter {
+		s.State = Online
 	}
 	return s
+}
+
+// presentIn adds what is known in memory, as far as it is newer.
+func (b *siteState) presentIn(s *SiteInfo) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seen.IsZero() {
+		return
+	}
+	s.Connected = b.poll != nil || time.Since(b.seen) < backSoon
+	silent := time.Since(b.seen)
+	if b.poll != nil {
+		silent = 0
+	}
+	if s.State == NeverSeen || silent <= s.Silent {
+		s.State, s.Silent, s.Seen = Offline, silent, b.seen
+	}
+	now := ReportedNode{max(time.Since(b.reported), 0), b.health}
+	i := slices.IndexFunc(s.Nodes, func(n ReportedNode) bool { return n.Node == now.Node })
+	switch {
+	case b.reported.IsZero() || i >= 0 && s.Nodes[i].Age < now.Age:
+		return
+	case i >= 0:
+		s.Nodes = slices.Delete(s.Nodes, i, i+1)
+	}
+	s.Nodes = append(s.Nodes, now)
+	slices.SortStableFunc(s.Nodes, func(a, b ReportedNode) int { return cmp.Compare(a.Age, b.Age) })
 }
 
 // info returns a site that can be asked.

@@ -71,7 +71,9 @@ func TestActivityOfANodeIsListedAndFollowed(t *testing.T) {
 			t.Errorf("a wrong %s: %+v", name, p)
 		}
 	}
-	go func() { ended <- c.Activity().Follow(ctx, client.ActivityQuery{}, -1, func(api.ActivityNews) error { return nil }) }()
+	go func() {
+		ended <- c.Activity().Follow(ctx, client.ActivityQuery{}, -1, func(api.ActivityNews) error { return nil })
+	}()
 }
 
 func lists(t *testing.T, c *client.Client, q client.ActivityQuery) error {

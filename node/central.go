@@ -29,7 +29,7 @@ func (n *Node) asCentral(ctx context.Context) (role, error) {
 		return role{}, err
 	}
 	r := n.withOffice(o)
-	r.name, r.close = config.CentralOfSites, sites.Close
+	r.name, r.close, r.sites = config.CentralOfSites, sites.Close, sites.Sites
 	h := sites.Handler()
 	for _, path := range link.Paths() {
 		r.mounts = append(r.mounts, httpapi.Mount{Pattern: "POST " + path, Handler: h, Signed: true})

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/brief"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -24,6 +25,7 @@ type seen struct {
 	closed string // why nobody can operate the node; empty: somebody can
 
 	followers []holdfast.FollowerInfo // of the journal
+	sites     []link.SiteInfo         // of a central
 }
 
 // buildProgress makes the watch for messages that make no progress.
@@ -77,6 +79,11 @@ func (n *Node) watchFile(ctx context.Context) error {
 		} else if last := n.seen.Load(); last != nil { // its own checks tell of the store
 			s.followers = last.followers
 		}
+		if n.role.sites != nil {
+			if list, err := n.role.sites(ctx); err == nil {
+				s.sites = list
+			}
+		}
 		n.seen.Store(s)
 		select {
 		case <-ctx.Done():
@@ -116,6 +123,9 @@ func (n *Node) health() api.Health {
 	n.special.checks(add)
 	n.progressHealth(add)
 	n.lanesHealth(add)
+	if s := n.seen.Load(); s != nil {
+		sitesHealth(s.sites, add)
+	}
 	if n.role.health != nil {
 		n.role.health(add)
 	}

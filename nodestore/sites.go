@@ -1,8 +1,10 @@
 package nodestore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
@@ -31,7 +33,12 @@ const (
 		WHERE token = $1 AND revoked IS NULL AND (token_until IS NOT NULL OR hash = $2)`
 	findSite = `SELECT name, CAST(0 AS bigint) FROM hf_site WHERE hash = $1
 		UNION ALL SELECT name, former_until FROM hf_site WHERE former = $1 LIMIT 1`
-	seeSite = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
+	putReport = `INSERT INTO hf_site_health (site, node, at, report) SELECT name, $2, hf_now(), $3 FROM hf_site WHERE name = $1 AND revoked IS NULL
+		ON CONFLICT (site, node) DO UPDATE SET at = excluded.at, report = excluded.report`
+	siteReports = `SELECT node, at FROM hf_site_health WHERE site = $1`
+	dropReport  = `DELETE FROM hf_site_health WHERE site = $1 AND node = $2`
+	dropReports = `DELETE FROM hf_site_health WHERE site = $1`
+	seeSite     = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
 )
 
 // Sites keeps the sites of a central.
@@ -65,6 +72,9 @@ func (s *Sites) RotateSite(ctx context.Context, name string, token [32]byte, now
 func (s *Sites) RevokeSite(ctx context.Context, name, actor string) error {
 	e := &holdfast.Entry{Kind: holdfast.SiteRevoked, Subject: name, Actor: actor}
 	if err := named(ctx, s.db, side.Cost{LastRoom: true}, e, holdfast.ErrNotFound, func(tx side.Tx) (int64, error) {
+		if _, err := tx.Exec(dropReports, name); err != nil {
+			return 0, err
+		}
 		return tx.Exec(revokeSite, name)
 	}); err != nil {
 		return fmt.Errorf("revoke site %q: %w", name, err)
@@ -155,26 +165,73 @@ func (s *Sites) by(ctx context.Context, what, sql string, hash [32]byte, more ..
 }
 
 // SiteSeen implements sites.Store. It notes nothing while the disk is full.
-func (s *Sites) SiteSeen(ctx context.Context, name, version string) error {
+func (s *Sites) SiteSeen(ctx context.Context, name, version string, r sites.Report) error {
 	if s.db.Full() {
 		return nil
 	}
 	if err := s.db.Change(ctx, side.Cost{}, func(tx side.Tx) error {
-		_, err := tx.Exec(seeSite, name, version)
-		return err
+		if n, err := tx.Exec(seeSite, name, version); err != nil || n == 0 {
+			return err
+		}
+		if _, err := tx.Exec(putReport, name, r.Node, r.Text); err != nil {
+			return err
+		}
+		return makeRoom(tx, name)
 	}); err != nil {
 		return fmt.Errorf("note site %q: %w", name, err)
 	}
 	return nil
 }
 
+// makeRoom deletes the oldest reports of a site that has too many.
+func makeRoom(tx side.Tx, name string) error {
+	type report struct {
+		node string
+		at   int64
+	}
+	var all []report
+	if err := tx.Read(siteReports, []any{name}, func(scan side.Scan) error {
+		var r report
+		err := scan(&r.node, &r.at)
+		all = append(all, r)
+		return err
+	}); err != nil || len(all) <= sites.MostReports {
+		return err
+	}
+	slices.SortFunc(all, func(a, b report) int { return cmp.Compare(b.at, a.at) })
+	for _, r := range all[sites.MostReports:] {
+		if _, err := tx.Exec(dropReport, name, r.node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reports returns all reports, by site, the newest first.
+func (s *Sites) reports(ctx context.Context) (map[string][]sites.Report, error) {
+	all := map[string][]sites.Report{}
+	err := s.db.EachRow(ctx, rows.Range{Table: rows.Of((*rows.SiteHealth)(nil))}, func(r rows.Row) error {
+		k := r.(*rows.SiteHealth) //nolint:forcetypeassert // asked for
+		all[k.Site] = append(all[k.Site], sites.Report{Node: k.Node, At: s.db.Time(k.At), Text: k.Report})
+		return nil
+	})
+	for _, list := range all {
+		slices.SortStableFunc(list, func(a, b sites.Report) int { return b.At.Compare(a.At) })
+	}
+	return all, err
+}
+
 // Sites implements sites.Store.
 func (s *Sites) Sites(ctx context.Context) (list []sites.Info, err error) {
 	clock, err := s.db.Clock(ctx)
+	var reports map[string][]sites.Report
+	if err == nil {
+		reports, err = s.reports(ctx)
+	}
 	if err == nil {
 		err = s.db.EachRow(ctx, rows.Range{Table: rows.Of((*rows.Site)(nil))}, func(r rows.Row) error {
 			k, at := r.(*rows.Site), s.db.Time //nolint:forcetypeassert // asked for
-			i := sites.Info{Name: k.Name, Version: k.Version, Created: at(k.Created), Enrolled: at(k.Enrolled), Seen: at(k.Seen), Revoked: at(k.Revoked)}
+			i := sites.Info{Name: k.Name, Version: k.Version, Created: at(k.Created), Enrolled: at(k.Enrolled), Seen: at(k.Seen), Revoked: at(k.Revoked), Reports: reports[k.Name]}
 			if k.TokenUntil != rows.None && clock.Judge(k.TokenUntil, sites.TokenFor) != belief.Over {
 				i.TokenUntil = clock.End(k.TokenUntil, sites.TokenFor)
 			}

@@ -7,7 +7,7 @@ import "github.com/holdfast-mq/holdfast/internal/belief"
 func list() []Row {
 	return []Row{
 		(*Settings)(nil), (*Lane)(nil), (*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil), (*AuditHold)(nil),
-		(*Bundle)(nil), (*Message)(nil), (*Entry)(nil), (*Incoming)(nil), (*Notification)(nil), (*Target)(nil), (*Operation)(nil), (*Activity)(nil),
+		(*Bundle)(nil), (*Message)(nil), (*Entry)(nil), (*Incoming)(nil), (*Notification)(nil), (*Target)(nil), (*Operation)(nil), (*SiteHealth)(nil), (*Activity)(nil),
 		(*AuditLog)(nil), (*AuditRecord)(nil), (*AuditValue)(nil), (*AuditTile)(nil), (*AuditCheckpoint)(nil), (*AuditGap)(nil),
 	}
 }
@@ -56,6 +56,14 @@ type Site struct {
 	Revoked     Instant `row:"revoked,null"`
 }
 
+// SiteHealth is the last report of a node of a site.
+type SiteHealth struct {
+	Site   string  `row:"site,key"`
+	Node   string  `row:"node,key"`
+	At     Instant `row:"at"`
+	Report string  `row:"report"` // JSON
+}
+
 // Channel is a channel of notifications.
 type Channel struct {
 	Name     string  `row:"name,key,book"`
@@ -99,6 +107,9 @@ func (*Token) Table() string { return "hf_token" }
 
 // Table implements Row.
 func (*Site) Table() string { return "hf_site" }
+
+// Table implements Row.
+func (*SiteHealth) Table() string { return "hf_site_health" }
 
 // Table implements Row.
 func (*Channel) Table() string { return "hf_channel" }

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/rows"
@@ -572,7 +573,7 @@ func someAccess(t *testing.T, db *sqlite.DB) (revoke func()) {
 				t.Errorf("%s on a full disk: %v", what, err)
 			}
 		}
-		must("note site", n.Sites.SiteSeen(ctx, "plant-7", "1"))
+		must("note site", n.Sites.SiteSeen(ctx, "plant-7", "1", sites.Report{}))
 		must("rotate site at once", n.Sites.RotateSite(ctx, "plant-7", [32]byte{6}, true, ""))
 		must("revoke site", n.Sites.RevokeSite(ctx, "plant-7", ""))
 		must("delete token", n.Tokens.DeleteToken(ctx, "ci", ""))

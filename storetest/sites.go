@@ -130,18 +130,58 @@ func siteNames(t *testing.T, m Maker) {
 			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(1), false, ""), holdfast.ErrNotFound)
 			k.fails(k.RevokeSite(k.ctx(), "plant-7", ""), holdfast.ErrNotFound)
 			k.none(k.FindSite(k.ctx(), [32]byte{}))
-			if err := k.SiteSeen(k.ctx(), "plant-7", "1"); err != nil {
+			if err := k.SiteSeen(k.ctx(), "plant-7", "1", sites.Report{}); err != nil {
 				k.t.Error(err)
 			}
 			if list := k.list(); len(list) > 0 {
 				k.t.Errorf("got %v", list)
 			}
 		},
+		// F1-93, AU-08.
+		"the last report of each node is kept": func(k *siteKit) {
+			said := func(node, text string) {
+				k.t.Helper()
+				k.pass(time.Minute)
+				k.ok(k.SiteSeen(k.ctx(), "plant-7", "1", sites.Report{Node: node, Text: text}))
+			}
+			has := func(want ...string) {
+				k.t.Helper()
+				var got []string
+				s := k.site("plant-7")
+				for i, r := range s.Reports {
+					got = append(got, r.Node+" "+r.Text)
+					if i == 0 && k.now().Sub(r.At) > 20*time.Second {
+						k.t.Errorf("the newest is of %v; now is %v", r.At, k.now())
+					}
+				}
+				equal(k.kit, "reports", fmt.Sprint(got), fmt.Sprint(want))
+			}
+			k.enroll("plant-7", 1, 9)
+			k.ok(k.AddSite(k.ctx(), "plant-8", hash(5), ""))
+			said("a", "1")
+			said("a", "2")
+			said("b", "3")
+			has("b 3", "a 2")
+			for i := range 10 { // a site that invents names
+				said(fmt.Sprint("n", i), "4")
+			}
+			has("n9 4", "n8 4", "n7 4", "n6 4")
+			k.reopen()
+			if got := k.site("plant-7").Reports; len(got) != sites.MostReports || got[0].Node != "n9" {
+				k.t.Errorf("after a restart: %+v", got)
+			}
+			if got := k.site("plant-8").Reports; len(got) > 0 {
+				k.t.Errorf("the other site has %+v", got)
+			}
+			k.ok(k.RevokeSite(k.ctx(), "plant-7", ""))
+			said("a", "late")
+			has()
+		},
 		"what is known of sites stays": func(k *siteKit) {
 			k.enroll("b", 1, 9)
 			k.ok(k.AddSite(k.ctx(), "a", hash(2), ""))
 			k.pass(time.Minute)
-			k.ok(k.SiteSeen(k.ctx(), "b", "1.2.3"))
+			k.ok(k.SiteSeen(k.ctx(), "b", "1.2.3", sites.Report{Node: "b-1", Text: `{"depth":7}`}))
 			before := k.list()
 			id, err := k.Incarnation(k.ctx())
 			k.ok(err)

@@ -34,8 +34,11 @@ func (s *Sites) Add(_ context.Context, name string, _ string) (string, error) {
 	}
 	now := time.Now()
 	s.list = append(s.list, link.SiteInfo{
-		Info:      sites.Info{Name: name, Created: now, Enrolled: now, Seen: now, Version: "1.2.3"},
-		Connected: true, Health: link.Health{Depth: 3, Parked: 2, Oldest: time.Minute},
+		Info:  sites.Info{Name: name, Created: now, Enrolled: now, Seen: now, Version: "1.2.3"},
+		State: link.Online, Connected: true, Nodes: []link.ReportedNode{{Age: 10 * time.Second, Health: link.Health{
+			Node: name + "-1", Role: "site", Status: "degraded", Problems: []string{"disk"}, Depth: 3, Parked: 2, Oldest: time.Minute,
+			Categories: []link.CategoryDepth{{Category: "notification", Depth: 3, Parked: 2}}, Followers: []link.FollowerLag{{Name: "activity", Behind: 2 * time.Second}},
+		}}},
 	})
 	slices.SortFunc(s.list, func(a, b link.SiteInfo) int { return strings.Compare(a.Name, b.Name) })
 	if s.outboxes == nil {
@@ -67,7 +70,7 @@ func (s *Sites) Revoke(_ context.Context, name string, _ string) error {
 	if i < 0 {
 		return fmt.Errorf("revoke site %s: %w", name, holdfast.ErrNotFound)
 	}
-	s.list[i].Revoked, s.list[i].Connected = time.Now(), false
+	s.list[i].Revoked, s.list[i].State, s.list[i].Connected = time.Now(), link.Revoked, false
 	return nil
 }
 
@@ -83,7 +86,11 @@ func (s *Sites) Away(name string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outboxes[name].FailWith(err)
-	s.list[s.find(name)].Connected = err == nil
+	one := &s.list[s.find(name)]
+	one.Connected, one.State = err == nil, link.Online
+	if err != nil {
+		one.State, one.Silent = link.Offline, 3*time.Minute
+	}
 }
 
 // At is the store behind a site's outbox.

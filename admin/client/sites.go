@@ -20,6 +20,11 @@ func (s Sites) List(ctx context.Context) ([]api.Site, error) {
 	return list.Sites, err
 }
 
+// Get returns one site, with the last report of each of its nodes.
+func (s Sites) Get(ctx context.Context, name string) (api.Site, error) {
+	return get[api.Site](ctx, s.c, "/v1/sites/"+api.Segment(name), nil)
+}
+
 // Add makes a site. The answer holds the token with which it enrolls, only this once.
 func (s Sites) Add(ctx context.Context, name string) (api.SiteToken, error) {
 	return send[api.SiteToken](ctx, s.c, http.MethodPost, "/v1/sites", nil, api.NewSite{Name: name})

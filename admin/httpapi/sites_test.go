@@ -133,7 +133,7 @@ func TestASiteIsShown(t *testing.T) {
 	f := serve(t)
 	ok[api.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-7"}`})
 	s := ok[api.Site](t, f, call{method: "GET", path: "/v1/sites/plant-7"})
-	if s.State != "connected" || s.Pending != 3 || s.Parked != 2 || s.OldestMs != 60_000 || s.Version != "1.2.3" || s.LastSeen == nil {
+	if s.State != "online" || !s.Connected || s.Pending != 3 || s.Parked != 2 || s.OldestMs != 60_000 || s.Version != "1.2.3" || s.LastSeen == nil {
 		t.Errorf("got %+v", s)
 	}
 }

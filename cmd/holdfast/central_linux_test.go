@@ -137,7 +137,7 @@ func TestTheGuideOfCentralCanBeTyped(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"enrolled as site plant-7", "result   accepted", "tank-4 accepted", "plant-7  connected", `"role":"central"`, "holdfast_lane_up{destination=\"channel:mail\"} 1",
+		"enrolled as site plant-7", "result   accepted", "tank-4 accepted", "plant-7  online", `"role":"central"`, "holdfast_lane_up{destination=\"channel:mail\"} 1",
 		"jane@example.com  Doe, Jane  accepted", " 0 failing",
 	} {
 		if !strings.Contains(n.said.String(), want) {

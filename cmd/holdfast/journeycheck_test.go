@@ -159,7 +159,7 @@ func (j *journey) counts(atSite, atCentral map[string]string) {
 		eventually(j.t, "central hears how "+site+" fares", func() bool {
 			list, err := j.clients[people].Sites().List(j.t.Context())
 			i := slices.IndexFunc(list, func(s api.Site) bool { return s.Name == site })
-			return err == nil && list[i].State == "connected" && list[i].Pending == 0 && list[i].Parked == int64(len(parked))
+			return err == nil && list[i].Connected && list[i].Pending == 0 && list[i].Parked == int64(len(parked))
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,7 @@ what waits there. A site that is not connected cannot be asked; the error says
 when it was last seen.`,
 		Args: cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(a.siteAdd(g), a.siteList(g), a.siteRotate(g), a.siteRevoke(g), a.siteParked(g), a.siteHeld(g), a.siteShow(g))
+	cmd.AddCommand(a.siteAdd(g), a.siteList(g), a.siteHealth(g), a.siteRotate(g), a.siteRevoke(g), a.siteParked(g), a.siteHeld(g), a.siteShow(g))
 	cmd.AddCommand(a.decisions(g, "sites", of)...)
 	return cmd
 }
@@ -139,7 +138,7 @@ func (a *app) siteRevoke(g *global) *cobra.Command {
 func (a *app) siteList(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
-		Short:   "List sites",
+		Short:   "List sites, with when each was last heard and what it reported then",
 		Example: `  holdfast sites ls --json`,
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -161,14 +160,11 @@ func (a *app) siteList(g *global) *cobra.Command {
 	}
 }
 
-// siteRow leaves out the fields that only a connected site reports.
+// siteRow leaves out what a site has not reported.
 func siteRow(s *api.Site) []string {
-	row := []string{s.Name, s.State, optional(s.LastSeen), "-", "-", "-", s.Version}
-	if s.State == "connected" {
-		row[3], row[4] = fmt.Sprint(s.Pending), fmt.Sprint(s.Parked)
-		if s.OldestMs > 0 {
-			row[5] = (time.Duration(s.OldestMs) * time.Millisecond).Round(time.Second).String()
-		}
+	row := []string{s.Name, s.State, silence(s), "-", "-", "-", s.Version}
+	if s.ReportMs != nil {
+		row[3], row[4], row[5] = fmt.Sprint(s.Pending), fmt.Sprint(s.Parked), lasting(s.OldestMs)
 	}
 	return row
 }

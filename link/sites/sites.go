@@ -25,9 +25,20 @@ type Info struct {
 	Created    time.Time
 	Enrolled   time.Time // when its present credential was registered
 	Seen       time.Time // last poll, to about a minute
+	Reports    []Report  // the last one of each of its nodes, the newest first
 	Revoked    time.Time
 	TokenUntil time.Time // while an enrolment token is unused
 	Version    string    // of the site's program; empty: unknown
+}
+
+// MostReports is how many nodes of a site have a report. The oldest reports make room.
+const MostReports = 4
+
+// Report is what a node of a site has said about itself.
+type Report struct {
+	Node string
+	At   time.Time // when the store took it; set by the store
+	Text string    // JSON, as package link writes it
 }
 
 // Store keeps the sites of a central. Its methods are atomic and may be called concurrently. Tokens
@@ -55,8 +66,8 @@ type Store interface {
 	// FindSite returns the site of a credential, or holdfast.ErrNotFound. A previous credential
 	// that has expired by a doubted clock is not accepted meanwhile.
 	FindSite(ctx context.Context, credential [32]byte) (name string, err error)
-	// SiteSeen records that a site was here.
-	SiteSeen(ctx context.Context, name, version string) error
+	// SiteSeen records that a site was here, and what one of its nodes has reported.
+	SiteSeen(ctx context.Context, name, version string, r Report) error
 	// Sites lists all sites, by name.
 	Sites(ctx context.Context) ([]Info, error)
 	// Incarnation names the store's history. It changes as soon as the store may have lost

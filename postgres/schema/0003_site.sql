@@ -14,3 +14,12 @@ CREATE TABLE hf_site (
 );
 
 CREATE INDEX hf_site_former ON hf_site (former) WHERE former IS NOT NULL;
+
+-- The last report of each node of a site, as JSON.
+CREATE TABLE hf_site_health (
+  site   text COLLATE "C" NOT NULL,
+  node   text COLLATE "C" NOT NULL,
+  at     bigint NOT NULL,
+  report text NOT NULL,
+  PRIMARY KEY (site, node)
+);

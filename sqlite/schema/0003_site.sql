@@ -14,3 +14,12 @@ CREATE TABLE hf_site (
 ) STRICT;
 
 CREATE INDEX hf_site_former ON hf_site (former) WHERE former IS NOT NULL;
+
+-- The last report of each node of a site, as JSON.
+CREATE TABLE hf_site_health (
+  site   TEXT NOT NULL,
+  node   TEXT NOT NULL,
+  at     INTEGER NOT NULL,
+  report TEXT NOT NULL,
+  PRIMARY KEY (site, node)
+) STRICT, WITHOUT ROWID;

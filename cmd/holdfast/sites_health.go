@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
+)
+
+func (a *app) siteHealth(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "health SITE",
+		Short: "Show the last report of a site, with its age",
+		Long: `Show the last report of each node of a site, with its age: what waits and is parked
+by category, how far the link and the followers of the journal are behind, disk and clock.
+Central keeps it, also while the site is away.`,
+		Example: `  holdfast sites health plant-7`,
+		Args:    args(1, 1, "the site's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
+				s, err := c.Sites().Get(ctx, given[0])
+				switch {
+				case err != nil:
+					return err
+				case g.json:
+					return printJSON(a.stdout, s)
+				}
+				rows := [][]string{{s.Name, s.State, silence(&s)}}
+				for i := range s.Nodes {
+					rows = append(rows, nodeRows(&s.Nodes[i])...)
+				}
+				return table(a.stdout, []string{"WHAT", "STATE", "SINCE"}, rows)
+			})
+		},
+	}
+}
+
+// nodeRows tells a report in rows of what, value and age.
+func nodeRows(n *api.SiteNode) (rows [][]string) {
+	add := func(what, value, since string) { rows = append(rows, []string{what, value, since}) }
+	add("node "+n.Node, strings.TrimSpace(strings.Join([]string{n.Status, n.Role, n.Version}, " ")), "reported "+past(n.ReportMs))
+	if len(n.Problems) > 0 {
+		add("problems", strings.Join(n.Problems, ", "), "")
+	}
+	add("waiting", fmt.Sprintf("%d pending, %d parked", n.Pending, n.Parked), lasting(n.OldestMs))
+	for _, c := range n.Categories {
+		name := c.Category
+		if name == "" {
+			name = "nodes"
+		}
+		add("of "+name, fmt.Sprintf("%d pending, %d parked", c.Pending, c.Parked), lasting(c.OldestMs))
+	}
+	add("for central", "due", lasting(n.LagMs))
+	if n.StalledMs > 0 {
+		add("link", "stalled", lasting(n.StalledMs))
+	}
+	for _, f := range n.Followers {
+		add("follower "+f.Name, "behind", lasting(f.BehindMs))
+	}
+	if n.DiskFree > 0 || n.DiskFull {
+		add("disk", fmt.Sprintf("%d MiB free, full %t", n.DiskFree>>20, n.DiskFull), "")
+	}
+	if n.DoubtedMs > 0 {
+		add("clock", fmt.Sprintf("doubted, %d held", n.Held), lasting(n.DoubtedMs))
+	}
+	return rows
+}
+
+func lasting(ms int64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
+}
+
+func past(ms int64) string {
+	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String() + " ago"
+}
+
+// silence tells when a site was last heard.
+func silence(s *api.Site) string {
+	if s.LastSeen == nil {
+		return "-"
+	}
+	return past(s.SilentMs)
+}
