@@ -35,6 +35,8 @@ type Service struct {
 	// far back delivered ones are counted; zero: 1 min.
 	StuckAfter, KPIWindow time.Duration
 
+	// Journal is kept for its followers. Nil: the node keeps none.
+	Journal JournalKeeper
 	// Calls is told of each call that may change something, except of sent messages. Nil: nobody is told.
 	Calls CallLog
 

@@ -56,7 +56,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	}
 	b := newBuilder(s.Service)
 	for _, resource := range []func(*builder){
-		messages, decisions, inbox, destinations, notifying, notifications, copyDecisions, channels, lists, recipients, tokens, node, diagnostics,
+		messages, decisions, inbox, destinations, notifying, notifications, copyDecisions, channels, lists, recipients, tokens, journal, node, diagnostics,
 	} {
 		resource(b)
 	}
