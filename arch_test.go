@@ -47,10 +47,7 @@ var mayImport = map[string][]string{
 	"rows":                {"."},                    // of all tables, for both stores and what copies them
 	"notify":              {".", "rows"},            // what stores put of it, so that no store says it again
 	"site":                {".", "notify", "track"}, // for programs that are a site
-	"rows":                {"."},                    // of all tables, for both stores and what copies them
-	"notify":              {".", "rows"},            // what stores put of it, so that no store says it again
 	"activity":            {".", "rows"},            // follows the journal
-	"site":                {".", "notify"},          // for programs that are a site
 	"fanout":              {"."},
 	"fanout/notificaties": {".", "fanout"},
 	"track":               {".", "notify"}, // origins are those of notifications

@@ -66,6 +66,9 @@ type FollowerInfo struct {
 	// Unread is when the first entry that it has not read yet was written; zero: it has read
 	// all.
 	Unread time.Time
+	// Running is whether Project runs for it on this store, in this process. Of other processes
+	// nothing is known.
+	Running bool
 }
 
 // Row is one row of a table that a store keeps for a feature: a pointer to a struct of

@@ -43,6 +43,8 @@ type Service struct {
 	// Stopping is closed when the node stops, so that answers without an end do. Nil: they end with their requests.
 	Stopping <-chan struct{}
 
+	// Journal is kept for its followers. Nil: the node keeps none.
+	Journal JournalKeeper
 	// Calls is told of each call that may change something, except of sent messages. Nil: nobody is told.
 	Calls CallLog
 

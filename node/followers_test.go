@@ -2,6 +2,8 @@ package node_test
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,8 +15,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
-// A program's follower of the journal is named in health and metrics; one that has not
-// read for long is told of, with the way out, since the journal is kept for it.
+// A program's follower of the journal is named in metrics; health tells of one that has not read for
+// long, with the way out, and so it is forgotten.
 func TestAForgottenFollowerIsToldOf(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Shared(t).Database(t)
@@ -25,49 +27,11 @@ func TestAForgottenFollowerIsToldOf(t *testing.T) {
 	}
 	s := openDatabase(t, dsn)
 	defer s.Close()
-	put := func(id holdfast.ID) {
-		t.Helper()
-		if _, err := s.Enqueue(t.Context(), holdfast.Message{ID: id, Destination: "nobody", Endpoint: "E", Payload: []byte("1")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	follows, stop := context.WithCancel(t.Context())
-	defer stop()
-	read, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		first := true
-		ended <- s.Project(follows, holdfast.Follower{Name: "reports", FromStart: true}, func(context.Context, []holdfast.Entry) ([]holdfast.Row, error) {
-			if first {
-				close(read)
-			}
-			first = false
-			return nil, nil
-		})
-	}()
-	put("read")
-	<-read
-	waittest.Until(t, "the page is read", func() bool {
-		list, err := s.Followers(t.Context())
-		return err == nil && len(list) == 1 && list[0].Unread.IsZero()
-	})
-	stop()
-	if err := <-ended; err != nil {
+	reads(t, s, "reports")
+	if _, err := s.Enqueue(t.Context(), holdfast.Message{ID: "unread", Destination: "nobody", Endpoint: "E", Payload: []byte("1")}); err != nil {
 		t.Fatal(err)
 	}
-	url := serve(t, c)
-	shows := func(check, metric string) {
-		t.Helper()
-		health := ""
-		waittest.Until(t, "health says "+check, func() bool {
-			_, health = ask(t, "GET", url+"/_rf/health", "")
-			return strings.Contains(health, check)
-		})
-		if _, page := ask(t, "GET", url+"/metrics", ""); !strings.Contains(page, metric) {
-			t.Errorf("health is %s, and the metrics have no %s:\n%s", health, metric, page)
-		}
-	}
-	shows(`"name":"journal","status":"ok","detail":"followed by activity, reports"`, "holdfast_journal_unread_seconds{follower=\"reports\"} 0\n")
-	put("unread")
+	reads(t, s, "fine")
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -76,5 +40,41 @@ func TestAForgottenFollowerIsToldOf(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `UPDATE hf_entry SET at = at - 3600000000`); err != nil {
 		t.Fatal(err)
 	}
-	shows(`"name":"journal","status":"degraded","detail":"not read by reports for 1h0m`, "holdfast_journal_unread_seconds{follower=\"reports\"} 36")
+	url := serve(t, c)
+	const want = `"name":"journal","status":"degraded","detail":"not read by reports for 1h0m`
+	waittest.Until(t, "health says "+want, func() bool {
+		_, health := ask(t, "GET", url+"/_rf/health", "")
+		return strings.Contains(health, want) && strings.Contains(health, "holdfast journal forget")
+	})
+	_, page := ask(t, "GET", url+"/metrics", "")
+	for _, want := range []string{"{follower=\"fine\"} 0\n", "{follower=\"reports\"} 36"} {
+		if !strings.Contains(page, "holdfast_journal_unread_seconds"+want) {
+			t.Errorf("the metrics have no %s:\n%s", want, page)
+		}
+	}
+	if status, text := ask(t, "DELETE", url+"/v1/journal/followers/reports", ""); status != http.StatusNoContent {
+		t.Errorf("forget: got %d, %s", status, text)
+	}
+	// That call is an entry that it has yet to read.
+	if _, text := ask(t, "GET", url+"/v1/journal/followers", ""); !strings.Contains(text, `"followers":[{"name":"fine","running":false,"unread":`) {
+		t.Errorf("the followers are %s", text)
+	}
+}
+
+// reads follows until the follower has read all.
+func reads(t *testing.T, s store, name string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.Project(ctx, holdfast.Follower{Name: name}, func(context.Context, []holdfast.Entry) ([]holdfast.Row, error) { return nil, nil })
+	}()
+	waittest.Until(t, "it is known, and has read all", func() bool {
+		list, err := s.Followers(ctx)
+		return err == nil && slices.ContainsFunc(list, func(f holdfast.FollowerInfo) bool { return f.Name == name && f.Unread.IsZero() })
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
 }

@@ -60,7 +60,7 @@ func journalHealth(list []holdfast.FollowerInfo, add addCheck) {
 	switch {
 	case len(stuck) > 0:
 		add("journal", api.Degraded, "not read by "+brief.List(stuck)+
-			": it is kept, and grows, until it is; see to the program that follows it under that name, or end the name with the store's Forget if that does not come back")
+			": it is kept, and grows, until it is; see to the program that follows it under that name, or end it with holdfast journal forget if that does not come back")
 	case len(names) > 0:
 		add("journal", api.OK, "followed by "+brief.List(names))
 	}

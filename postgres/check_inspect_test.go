@@ -21,7 +21,7 @@ func TestInspectSaysWhatItCannotRead(t *testing.T) {
 	if _, err := keep.Sites.EnrollSite(t.Context(), [32]byte{7}, [32]byte{8}); err != nil {
 		t.Fatal(err)
 	}
-	if err := keep.Tokens.CreateToken(t.Context(), "ops", "admin", [32]byte{1}, ""); err != nil {
+	if err := keep.Tokens.CreateToken(t.Context(), "ops", "admin", 0, [32]byte{1}, ""); err != nil {
 		t.Fatal(err)
 	}
 	shut(t, db)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/follow"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -37,6 +38,8 @@ type DB struct {
 	inbound  inbound
 
 	received, duplicates atomic.Int64
+
+	following follow.Running // followers of the journal in this process
 
 	life    context.Context //nolint:containedctx // of background work, until Close
 	cancel  context.CancelFunc

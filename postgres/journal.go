@@ -22,6 +22,7 @@ func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx
 	if err == nil {
 		wake := db.wakes.followers.Subscribe()
 		defer wake.Stop()
+		defer db.following.Begin(f.Name)()
 		err = follow.Run(ctx, &journal{db: db}, f, wake.C, project)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -58,7 +59,7 @@ func (db *DB) Followers(ctx context.Context) (list []holdfast.FollowerInfo, err 
 		var i holdfast.FollowerInfo
 		var at int64
 		err := rows.Scan(&i.Name, &at)
-		i.Unread = db.clock.wall(at)
+		i.Unread, i.Running = db.clock.wall(at), db.following.Has(i.Name)
 		list = append(list, i)
 		return err
 	}); err != nil {

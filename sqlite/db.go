@@ -17,6 +17,7 @@ import (
 	moderncsqlite "modernc.org/sqlite"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/follow"
 )
 
 // Options of Open and Attach. The zero value works.
@@ -117,6 +118,7 @@ type DB struct {
 
 	backups    *backups
 	followers  holdfast.Wakes // rung when they have something to read
+	following  follow.Running
 	followed   atomic.Bool
 	notify     atomic.Int64 // the value of metaNotify
 	sweeps     sweeps

@@ -26,6 +26,7 @@ func readByAll(c *conn) (seq int64, err error) {
 func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
 	wake := db.followers.Subscribe()
 	defer wake.Stop()
+	defer db.following.Begin(f.Name)()
 	err := follow.Run(ctx, journal{db}, f, wake.C, project)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("project journal for %q: %w", f.Name, err)
@@ -65,7 +66,10 @@ func (db *DB) Forget(ctx context.Context, follower string) error {
 				return err
 			}
 			low, err := readByAll(wtx.conn)
-			wtx.after = append(wtx.after, func() { db.followed.Store(low < never) })
+			wtx.after = append(wtx.after, func() {
+				db.followed.Store(low < never)
+				db.followers.RingAll() // the one that is forgotten ends
+			})
 			return err
 		})
 	})
@@ -91,7 +95,7 @@ func (db *DB) Followers(ctx context.Context) (list []holdfast.FollowerInfo, err 
 		if err := found.Scan(&i.Name, &at); err != nil {
 			return nil, fmt.Errorf("list followers: %w", err)
 		}
-		i.Unread = db.wall(at)
+		i.Unread, i.Running = db.wall(at), db.following.Has(i.Name)
 		list = append(list, i)
 	}
 	return list, found.Err()

@@ -283,7 +283,12 @@ func followerBegins(k *kit) {
 func followerForgotten(k *kit) {
 	k.fails(k.Forget(k.ctx(), "nobody"), holdfast.ErrNotFound)
 	l := &ledger{k: k, name: "f"}
+	l.read()
+	if info, known := l.stands(); !known || info.Running {
+		k.t.Errorf("known %t, %+v, want one that does not run", known, info)
+	}
 	stop := l.start()
+	waittest.Until(k.t, "it runs", func() bool { info, _ := l.stands(); return info.Running })
 	k.put(holdfast.Message{ID: "m"})
 	l.reads()
 	ended := make(chan error, 1)

@@ -76,18 +76,21 @@ type (
 func setup(env *testscript.Env) error {
 	store := &admintest.Memory{}
 	channels, sites := &admintest.Channels{}, &admintest.Sites{}
+	journal := &admintest.Journal{}
+	journal.Add(holdfast.FollowerInfo{Name: "counts", Running: true})
+	journal.Add(holdfast.FollowerInfo{Name: "reports", Unread: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)})
 	env.Values[storeKey{}], env.Values[channelsKey{}], env.Values[sitesKey{}] = store, channels, sites
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // or each process waits for a second at its end
 	for _, name := range []string{"HOLDFAST_URL", "LOCKED_URL", "SITE_URL"} {
 		s := admin.Service{
 			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Directory: store, Channels: channels,
-			Name: "test", MaxPayload: 99,
+			Name: "test", MaxPayload: 99, Journal: journal,
 			Destinations: func() []admin.Destination {
 				return []admin.Destination{{Name: "inventory", TTL: 24 * time.Hour}, {Name: "billing", Category: holdfast.CategoryExternalSystem}}
 			},
 		}
 		if name == "SITE_URL" {
-			s.Notify, s.Directory, s.Channels = nil, nil, nil
+			s.Notify, s.Directory, s.Channels, s.Journal = nil, nil, nil, nil
 			s.Notifier = &site.Forwarder{
 				Enqueuer: store, Outbox: store, Name: "test",
 				Ask: func(context.Context, holdfast.ID) (notify.Standing, error) {
