@@ -42,13 +42,20 @@ type Log struct {
 	Site, Node string
 	// Shared says that other nodes may append to the same store. They take turns by a lease.
 	Shared bool
-	Logger *slog.Logger // nil: none
+	// Key signs checkpoints.
+	Key *Key
+	// Witness keeps them. Nil: only the store does.
+	Witness Witness
+	Logger  *slog.Logger // nil: none
 
 	failures atomic.Int64
 	leads    atomic.Bool
 	grown    atomic.Int64 // records appended by this process
 	ring     chan struct{}
 	once     sync.Once
+	unsigned atomic.Pointer[string] // why the last checkpoint was not made
+
+	witnessed *Checkpoint // the newest one of the witness; it belongs to Checkpoint
 
 	// What stands when the next page comes. They belong to the follower.
 	log  *rows.AuditLog
@@ -94,7 +101,7 @@ func (l *Log) Run(ctx context.Context) error {
 			wait = retryWait
 		}
 	}
-	return nil
+	return nil //nolint:nilerr // it was told, and what could not be written comes again
 }
 
 func (l *Log) setUp() {
