@@ -18,6 +18,8 @@ type Store interface {
 	Lease(ctx context.Context, mine int64) (int64, error)
 	// AddCheckpoint keeps a checkpoint, unless there is one of the same log and size.
 	AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error
+	// Newest returns the largest checkpoint of a log, or nil if there is none.
+	Newest(ctx context.Context, origin string) (*rows.AuditCheckpoint, error)
 	Reader
 }
 
@@ -39,8 +41,6 @@ type Reader interface {
 	// Checkpoints calls yield for up to limit checkpoints of a log that are larger than a size, in
 	// order.
 	Checkpoints(ctx context.Context, origin string, size int64, limit int, yield func(c *rows.AuditCheckpoint) error) error
-	// Newest returns the largest checkpoint of a log, or nil if there is none.
-	Newest(ctx context.Context, origin string) (*rows.AuditCheckpoint, error)
 }
 
 // Stored is a record as it is stored.

@@ -208,8 +208,6 @@ func (s *shelf) Checkpoints(_ context.Context, _ string, size int64, limit int, 
 	return nil
 }
 
-func (s *shelf) Newest(context.Context, string) (*rows.AuditCheckpoint, error) { return nil, nil }
-
 // forge makes everything from record seq on fit together again, as somebody can who may write the
 // database, and deletes the checkpoints that stand in it.
 func (s *shelf) forge(seq int64) {

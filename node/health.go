@@ -114,6 +114,7 @@ func (n *Node) health() api.Health {
 	}
 	n.clockHealth(add)
 	n.special.checks(add)
+	n.auditHealth(add)
 	n.progressHealth(add)
 	n.lanesHealth(add)
 	if n.role.health != nil {

@@ -209,7 +209,7 @@ func (a *Audit) Checkpoints(ctx context.Context, origin string, size int64, limi
 	})
 }
 
-// Newest implements audit.Reader.
+// Newest implements audit.Store.
 func (a *Audit) Newest(ctx context.Context, origin string) (c *rows.AuditCheckpoint, err error) {
 	err = a.db.Read(ctx, newestCheckpoint, []any{origin}, func(scan side.Scan) error {
 		c, err = checkpointOf(origin, scan)
