@@ -28,6 +28,7 @@ type Config struct {
 	ClockHold    time.Duration // how long to hold what ends by time that only the clock says has passed
 	Poll         time.Duration // the longest time between two looks for due messages (SF-06)
 	Backup       Backup
+	Audit        Audit
 	Destinations map[string]Destination
 	Receive      Receive
 

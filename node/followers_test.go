@@ -56,7 +56,7 @@ func TestAForgottenFollowerIsToldOf(t *testing.T) {
 		t.Errorf("forget: got %d, %s", status, text)
 	}
 	// That call is an entry that it has yet to read.
-	if _, text := ask(t, "GET", url+"/v1/journal/followers", ""); !strings.Contains(text, `"followers":[{"name":"fine","running":false,"unread":`) {
+	if _, text := ask(t, "GET", url+"/v1/journal/followers", ""); !strings.Contains(text, `{"name":"fine","running":false,"unread":`) {
 		t.Errorf("the followers are %s", text)
 	}
 }

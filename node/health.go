@@ -121,6 +121,7 @@ func (n *Node) health() api.Health {
 	}
 	n.clockHealth(add)
 	n.special.checks(add)
+	n.auditHealth(add)
 	n.progressHealth(add)
 	n.lanesHealth(add)
 	if s := n.seen.Load(); s != nil {

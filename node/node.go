@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
+	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/run"
@@ -61,6 +62,8 @@ type Node struct {
 	listener  net.Listener
 	store     store
 	kept      nodestore.Store
+	audit     *audit.Log                   // nil: it is switched off
+	audited   atomic.Pointer[audit.Report] // nil: not verified yet
 	special   special
 	metrics   *metrics.Metrics
 	site      *site.Site // delivers and sweeps
@@ -135,6 +138,7 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	err = run.All(stop, n.halt.watch(slices.Concat(
 		[]run.Part{{Name: "store", Run: n.watchStore}},
 		n.special.parts,
+		n.auditParts(),
 		n.role.parts,
 		atOnce(stop, n.role.links...),
 		[]run.Part{
@@ -198,6 +202,9 @@ func (n *Node) finishForwards(ctx context.Context) error {
 // build makes the parts from the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
 	n.kept = nodestore.New(n.store, n.log)
+	if err := n.buildAudit(); err != nil {
+		return err
+	}
 	n.buildProgress()
 	if n.metrics, err = n.newMetrics(); err != nil {
 		return fmt.Errorf("metrics: %w", err)

@@ -1,5 +1,5 @@
 // Package nodestore keeps what a node needs beside the outbox and the inbox: the tokens of its API,
-// the sites of a central, the recipients of notifications, and the activity log.
+// the sites of a central, the recipients of notifications, the activity log, and audit logs.
 //
 // Each feature is written once for both stores, on the seam of package internal/side. Its contract
 // is in the feature's package, its rows are in package rows, and its tables are in the schemas of
@@ -23,6 +23,7 @@ type Store struct {
 	Directory  *Directory
 	Operations *Operations
 	Activity   *Activity
+	Audit      *Audit
 }
 
 // New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
@@ -30,7 +31,7 @@ func New(db side.Base, log *slog.Logger) Store {
 	s := db.Side()
 	return Store{
 		Tokens: &Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, Sites: &Sites{s}, Directory: &Directory{s},
-		Operations: &Operations{s}, Activity: &Activity{s},
+		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s},
 	}
 }
 

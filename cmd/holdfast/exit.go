@@ -25,8 +25,8 @@ const (
 	exitConflict    = 4 // the present state does not allow it, or the name is taken
 	exitUnreachable = 5
 	exitRefused     = 6 // the token is missing, or its rights do not allow it
-	exitWarnings    = 7 // doctor found something that needs attention
-	exitFailing     = 8 // doctor found something that does not work
+	exitWarnings    = 7 // doctor or audit verify found something that needs attention
+	exitFailing     = 8 // doctor found something that does not work, or audit verify a broken log
 )
 
 // verdict is the exit code of a command that has already printed everything.

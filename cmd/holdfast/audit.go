@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/node"
+)
+
+func (a *app) auditCommand(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Verify the audit log",
+		Args:  cobra.ArbitraryArgs, RunE: group,
+	}
+	cmd.AddCommand(a.auditVerify(g))
+	return cmd
+}
+
+func (a *app) auditVerify(g *global) *cobra.Command {
+	f := &configFlags{}
+	var keys []string
+	var witness, log string
+	cmd := &cobra.Command{
+		Use: "verify", Aliases: []string{"verify-chain"},
+		Short: "Verify that the audit log is what was written and signed",
+		Long: `Verify the audit logs of a node that is stopped: that no record was changed, inserted
+or removed since it was written, and that all checkpoints fit. Give it the flags of
+serve. Nothing is changed. A node that runs verifies its logs by itself, and tells the
+result in its health report.
+
+Name the witness, best a copy from another machine: without it nobody can tell whether
+the last records were deleted together with their checkpoints.
+
+The exit code is 0 if the logs are intact, 7 if they are intact but not covered by a
+recent checkpoint or with a gap on record, 8 if one is broken, and 1 if they could not be read.`,
+		Example: `  holdfast audit verify --config /etc/holdfast/holdfast.yaml
+  holdfast audit verify --data /var/lib/holdfast --witness /mnt/witness/shop-12 --json`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.load(cmd, f)
+			if err != nil {
+				return err
+			}
+			r, err := node.VerifyAudit(cmd.Context(), c, keys, witness, log)
+			if _, bad := errors.AsType[*node.KeyError](err); bad {
+				return usage(fmt.Errorf("--key: %w", err))
+			}
+			if err != nil {
+				return ofStores(err)
+			}
+			if g.json {
+				err = printJSON(a.stdout, r)
+			} else {
+				err = printAudit(a.stdout, &r)
+			}
+			return errors.Join(err, auditVerdict(&r))
+		},
+	}
+	f.add(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&witness, "witness", "", "file with checkpoints that a witness kept (default: the configured one)")
+	fs.StringArrayVar(&keys, "key", nil, "verifier key, NAME+HASH+KEY, by which checkpoints are believed; repeat it for several (default: the node's own key)")
+	fs.StringVar(&log, "log", "", "verify only the log of this name")
+	return cmd
+}
+
+func auditVerdict(r *node.AuditReport) error {
+	switch r.Status {
+	case "intact":
+		return nil
+	case "unanchored":
+		return verdict(exitWarnings)
+	case "broken":
+	}
+	return verdict(exitFailing)
+}
+
+func printAudit(w io.Writer, r *node.AuditReport) error {
+	for i := range r.Logs {
+		l := &r.Logs[i]
+		s := newSheet(w)
+		s.line("log", l.Origin)
+		s.line("status", string(l.Status))
+		if l.Fault != "" {
+			s.line("fault", fmt.Sprintf("%s, at record %d", l.Fault, l.Seq))
+		}
+		s.line("detail", l.Detail)
+		s.line("records", fmt.Sprintf("%d to %d", l.First, l.Size))
+		if l.Anchored > 0 {
+			s.line("signed", fmt.Sprintf("up to record %d, at %s", l.Anchored, l.AnchoredAt.UTC().Format(time.RFC3339)))
+		}
+		if l.Erased > 0 {
+			s.line("erased values", fmt.Sprint(l.Erased))
+		}
+		if l.Missing > 0 {
+			s.line("not here", fmt.Sprint(l.Missing))
+		}
+		if err := s.end(); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s\n", r.Status)
+	return err
+}

@@ -1,0 +1,81 @@
+package node_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/node"
+)
+
+// A node records calls of its API, signs the log at the latest when it stops, and goes on with it after
+// a restart. Whoever has a copy of the witness sees that the end of the log is gone.
+func TestWhatANodeRecordsIsSignedAndVerified(t *testing.T) {
+	t.Parallel()
+	witness := filepath.Join(t.TempDir(), "witness")
+	c := parse(t, "")
+	c.Audit.Witness = witness
+	records := func(t *testing.T) (n int) {
+		t.Helper()
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(c.Data, "holdfast.db")+"?mode=ro")
+		if err == nil {
+			err = errors.Join(db.QueryRowContext(t.Context(), "SELECT count(*) FROM hf_audit WHERE kind = 'ApiCall'").Scan(&n), db.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	run := func(t *testing.T) {
+		t.Helper()
+		url := serve(t, c)
+		before := records(t)
+		if status, text := ask(t, "POST", url+"/v1/destinations/self/pause", ""); status != 200 {
+			t.Fatal(status, text)
+		}
+		waittest.Until(t, "the call is recorded", func() bool { return records(t) > before })
+	}
+	verify := func(want string, records int64) {
+		t.Helper()
+		r, err := node.VerifyAudit(context.WithoutCancel(t.Context()), c, nil, "", "")
+		if err != nil || len(r.Logs) != 1 || string(r.Status) != want || r.Logs[0].Size < records {
+			t.Fatalf("%+v, %v, want %s of %d records", r, err, want, records)
+		}
+	}
+	t.Run("first run", run)
+	verify("intact", 2)
+	t.Run("second run", run)
+	verify("intact", 3)
+	folder := c.Data
+	text, err := os.ReadFile(witness)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := parse(t, "")
+	c.Data = other.Data
+	t.Run("another store", run)
+	verify("intact", 2)
+	c.Data = folder
+	if err := os.WriteFile(witness, text[:len(text)/3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verify("intact", 3) // the store has the checkpoints too
+	info, err := os.Stat(filepath.Join(folder, "audit.key"))
+	if err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("the key's file: %v, %v", info, err)
+	}
+}
+
+func TestANodeWhoseAuditIsOffRecordsNothing(t *testing.T) {
+	t.Parallel()
+	c := parse(t, "audit: {off: true}")
+	t.Run("run", func(t *testing.T) { serve(t, c) })
+	r, err := node.VerifyAudit(t.Context(), c, nil, "", "")
+	if err != nil || len(r.Logs) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
