@@ -52,12 +52,12 @@ var mayImport = map[string][]string{
 	"track":               {"."},
 	"audit":               {".", "rows"},
 	"link":                {".", "wire", "transport", "notify", "track", "audit", "link/sites"}, // its envelopes and batches are those between peers
-	"link/sites":          {},                                                                   // what stores keep of sites: they bring no server along
+	"link/sites":          {".", "audit"},                                                       // what stores keep of sites: they bring no server along
 	"replicate":           {".", "wire"},
 	"storecopy":           {".", "internal/belief", "rows"},
 	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
 	"postgres":            {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
-	"nodestore":           {".", "rows", "notify", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
+	"nodestore":           {".", "rows", "notify", "audit", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say

@@ -21,12 +21,14 @@ type Store struct {
 	Tokens    *Tokens
 	Sites     *Sites
 	Directory *Directory
+	Telemetry *Telemetry
+	SiteCalls *SiteCalls
 }
 
 // New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
 func New(db side.Base, log *slog.Logger) Store {
 	s := db.Side()
-	return Store{&Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, &Sites{s}, &Directory{s}}
+	return Store{&Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, &Sites{s}, &Directory{s}, &Telemetry{s}, &SiteCalls{s}}
 }
 
 // named changes the row of the name that the entry is about, and adds the entry to the journal. If

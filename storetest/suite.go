@@ -38,6 +38,8 @@ type features struct {
 	*nodestore.Tokens
 	sites.Store
 	notify.DirectoryStore
+	Telemetry *nodestore.Telemetry
+	SiteCalls *nodestore.SiteCalls
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -132,7 +134,7 @@ type kit struct {
 
 func (k *kit) use(s Full) {
 	n := nodestore.New(s, nil)
-	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory}
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Telemetry, n.SiteCalls}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }
