@@ -24,6 +24,9 @@ type siteState struct {
 	noted   time.Time // when the store last recorded seen
 	version string    // as the store has it
 	health  Health
+
+	telemetry Telemetry
+	backlog   map[string]int64 // by log
 }
 
 // poll is one request that waits for commands.

@@ -16,6 +16,7 @@ type SiteInfo struct {
 	sites.Info
 	Connected bool   // it polls this node now
 	Health    Health // as last reported; zero: nothing since this node started
+	Telemetry Telemetry
 }
 
 // Add makes a site and returns its enrolment token, which is shown only this once. The error is
@@ -88,7 +89,7 @@ func (c *Central) present(info sites.Info) SiteInfo {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.Connected = b.poll != nil || time.Since(b.seen) < backSoon
-	s.Health = b.health
+	s.Health, s.Telemetry = b.health, b.telemetry
 	if b.seen.After(s.Seen) {
 		s.Seen = b.seen
 	}
