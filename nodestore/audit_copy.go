@@ -18,7 +18,6 @@ import (
 
 const (
 	lockCopy  = `SELECT log, own, size, cut, coalesce(cut_hash, head) FROM hf_audit_log WHERE origin = $1 FOR UPDATE`
-	lastLog   = `SELECT coalesce(max(log), 0) FROM hf_audit_log`
 	siteLogs  = `SELECT count(*) FROM hf_audit_log WHERE origin >= $1 AND origin < $2`
 	growCopy  = `UPDATE hf_audit_log SET size = $2, head = $3 WHERE log = $1 AND size < $2`
 	copyGaps  = `SELECT first, last FROM hf_audit_gap WHERE log = $1 ORDER BY first`
@@ -113,15 +112,9 @@ func (in *arriving) read(seq int64, r *sites.Record) error {
 	if of.Site != in.site && of.Site != notify.UnknownSite {
 		return fmt.Errorf("it names site %.64q: %w", of.Site, sites.ErrForeign)
 	}
-	row := &rows.AuditRecord{
-		Seq: seq, ID: of.ID, At: of.Occurred.UnixMicro(), Stored: rows.Now, Channel: string(of.Channel), Kind: string(of.Kind), Status: string(of.Status), Failed: of.Status.IsError(),
-		Site: of.Site, Node: of.Node, Instance: of.Instance, Actor: of.Actor, Target: of.Target, Corr: of.Correlation, Leaf: r.Leaf, Hash: in.hashes[len(in.records)][:],
-	}
+	row := audit.Row(0, seq, &of, r.Leaf, in.hashes[len(in.records)])
 	var values []rows.Row
 	for _, v := range r.Values {
-		if v.Field == "target" {
-			row.Target = ""
-		}
 		values = append(values, &rows.AuditValue{Seq: seq, Field: v.Field, Salt: v.Salt, Value: v.Text})
 	}
 	for _, text := range []string{string(of.ID), row.Channel, row.Kind, row.Status, of.Node, of.Instance, of.Actor, of.Target, of.Correlation} {
@@ -201,7 +194,7 @@ func (in *arriving) log(tx side.Tx) (at copied, err error) {
 }
 
 func (in *arriving) newLog(tx side.Tx) error {
-	var have, last int64
+	var have, next int64
 	prefix := audit.Origin(in.site, "", "")
 	prefix = strings.TrimSuffix(prefix, "//")
 	err := tx.Read(siteLogs, []any{prefix + "/", prefix + "0"}, func(scan side.Scan) error { return scan(&have) })
@@ -209,10 +202,10 @@ func (in *arriving) newLog(tx side.Tx) error {
 		err = fmt.Errorf("the site has %d logs here: %w", have, holdfast.ErrInvalid)
 	}
 	if err == nil {
-		err = tx.Read(lastLog, nil, func(scan side.Scan) error { return scan(&last) })
+		next, err = nextLog(tx)
 	}
 	if err == nil {
-		_, err = tx.Add(&rows.AuditLog{Log: last + 1, Origin: in.Log.Origin, Opened: rows.Now, Head: make([]byte, len(audit.Hash{}))})
+		_, err = tx.Add(&rows.AuditLog{Log: next, Origin: in.Log.Origin, Opened: rows.Now, Head: make([]byte, len(audit.Hash{}))})
 	}
 	return err
 }

@@ -31,6 +31,7 @@
 //	       and any other is refused by the table
 //	newer  a row replaces another only if its value is higher; with several such columns, the first that
 //	       differs decides
+//	stays  a row that replaces another keeps the other's value: only a statement of its own changes it
 //	exact  a text that programs compare: a copy refuses a text that a store cannot keep
 //	beside (of a number outside the key) the row stands beside a message of a bundle: the column has
 //	       the number of the bundle, and the first column of the key that of the message

@@ -1,0 +1,3 @@
+package audit
+
+const checkpointEach = 1000 // records
