@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -50,4 +51,21 @@ func callStatus(r *holdfast.Record) string {
 		return "retrying"
 	}
 	return "submitted"
+}
+
+// callsKept is how long central keeps calls of sites that have ended.
+const callsKept = 365 * 24 * time.Hour
+
+// purgeCalls deletes old calls of sites now and then.
+func (n *Node) purgeCalls(ctx context.Context) error {
+	for {
+		if _, err := n.kept.SiteCalls.PurgeCalls(ctx, callsKept); err != nil && ctx.Err() == nil {
+			n.log.WarnContext(ctx, "calls of sites not purged", slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Hour):
+		}
+	}
 }

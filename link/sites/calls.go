@@ -17,9 +17,9 @@ type SiteCall struct {
 
 // CallPlace is a place in the list of calls, which is ordered by Created, Site and ID.
 type CallPlace struct {
-	Created int64
-	Site    string
-	ID      holdfast.ID
+	Created int64       `json:"created"`
+	Site    string      `json:"site"`
+	ID      holdfast.ID `json:"id"`
 }
 
 // CallFilter narrows a list of calls. Zero fields do not narrow.
