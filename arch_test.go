@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"track":               {".", "notify"}, // origins are those of notifications
 	"audit":               {".", "rows"},
 	"link":                {".", "wire", "transport", "notify", "track", "audit", "link/sites"}, // its envelopes and batches are those between peers
-	"link/sites":          {},                                                                   // what stores keep of sites: they bring no server along
+	"link/sites":          {".", "audit"},                                                       // what stores keep of sites: they bring no server along
 	"replicate":           {".", "wire"},
 	"storecopy":           {".", "internal/belief", "rows"},
 	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},

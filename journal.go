@@ -111,6 +111,7 @@ const (
 	SiteRenewed    EntryKind = 21 // may enroll again
 	SiteRevoked    EntryKind = 22
 	Called         EntryKind = 23 // the operator API was asked for a change; Code is the operation
+	Copied         EntryKind = 24 // records of the audit log Subject, of a site, into this store
 )
 
 // CodeRenewed is the code of a Rescheduled entry that started the TTL anew. It is stored
@@ -120,7 +121,7 @@ const CodeRenewed = "ttl_renewed"
 var entryNames = [...]string{
 	"", "enqueued", "attempted", "requeued", "discarded", "expired", "reclaimed", "rescheduled",
 	"reached", "handled", "kept", "paused", "resumed", "list_put", "list_removed", "channel_put", "channel_removed",
-	"token_added", "token_removed", "site_added", "site_enrolled", "site_renewed", "site_revoked", "called",
+	"token_added", "token_removed", "site_added", "site_enrolled", "site_renewed", "site_revoked", "called", "copied",
 }
 
 func (k EntryKind) String() string {

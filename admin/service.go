@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/activity"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // DefaultMaxPayload is the largest payload in bytes, unless a Service sets another limit.
@@ -24,8 +25,9 @@ type Service struct {
 	Outbox   holdfast.Outbox
 	Enqueuer holdfast.Enqueuer
 	Inbox    holdfast.InboxLog
-	Tokens   TokenStore // nil: the node keeps no tokens
-	Central  Central    // nil: the node is not a central, and has no sites
+	Tokens   TokenStore  // nil: the node keeps no tokens
+	Central  Central     // nil: the node is not a central, and has no sites
+	Mirror   sites.Calls // of a central: what its sites say of their operations; nil: nothing
 
 	// Notify keeps notifications, Book lists and channels, and Channels delivers:
 	// all of them, or none where that is another node's part.

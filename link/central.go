@@ -41,6 +41,9 @@ type CentralConfig struct {
 	// another site it returns ErrNotFound. Nil: every question gets ErrNotFound.
 	Standing func(ctx context.Context, site string, id holdfast.ID) (notify.Standing, error)
 
+	// Copies takes the audit logs of the sites. Nil: this central takes none.
+	Copies sites.Copies
+
 	// AtWork limits the requests that are at work at one time, over all sites, in MiB; a small
 	// request counts as 64 KiB. Bodies that arrive slowly have as much room again. Zero: 16.
 	AtWork     int
@@ -64,6 +67,8 @@ type Central struct {
 	gate    *gate
 	answers *serve.Room // for bodies with answers
 	longest int64       // bytes of the longest request with messages
+
+	telemetry *serve.Room // for batches of audit records
 
 	mu     sync.Mutex
 	boxes  map[string]*siteState // by the site's name; sites that have polled
@@ -89,7 +94,7 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 	if conf.Logger == nil {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Central{conf: conf, log: conf.Logger, few: serve.FewLines(conf.Logger), gate: newGate(conf.AtWork), answers: serve.NewRoom(4 * maxAnswers), boxes: map[string]*siteState{}}
+	c := &Central{conf: conf, log: conf.Logger, few: serve.FewLines(conf.Logger), gate: newGate(conf.AtWork), answers: serve.NewRoom(4 * maxAnswers), telemetry: newTelemetryRoom(), boxes: map[string]*siteState{}}
 	// A request without a Content-Length may hold a batch or one message; allow for the larger.
 	c.longest = int64(max(batchBytes, cmp.Or(conf.MaxPayload, batchBytes)+wire.Overhead))
 	var err error
@@ -117,6 +122,9 @@ func (c *Central) Handler() http.Handler {
 	mux.HandleFunc("POST "+PollPath, c.known(forCommands, c.servePoll))
 	mux.HandleFunc("POST "+AnswersPath, c.known(forCommands, c.serveAnswers))
 	mux.HandleFunc("POST "+StandingPath, c.known(forQuestions, c.serveStanding))
+	if c.conf.Copies != nil {
+		mux.HandleFunc("POST "+TelemetryPath, c.known(forTelemetry, c.serveTelemetry))
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.certified(w, r) {
 			mux.ServeHTTP(w, r)

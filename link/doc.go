@@ -16,10 +16,13 @@
 //   - A command is answered, or the caller learns that the site is not reachable
 //     and when it was last seen. A command that arrives twice is done once (SF-28).
 //   - Sites that all come back at once are let in a few at a time; none starves.
+//   - Central gets each record of a site's audit log once, as the site has it. A gap of any length is
+//     filled, whoever lost the records, as long as the site has them. Nothing at central is overwritten.
 //
 // A command whose answer was lost may have been done; the error says so.
 //
 //	dispatcher ─► Site ──POST /v1/link/messages──► Central ─► Receiver
+//	audit log ──► Site ──POST /v1/link/telemetry─► Central ─► Copies
 //	Outbox ◄───── Site ──POST /v1/link/poll──────► Central ◄─ Ask
 //
 // Packages wire and transport define envelopes, batches and replies.

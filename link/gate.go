@@ -33,6 +33,7 @@ const (
 	forMessages purpose = iota
 	forCommands         // polls, and answers
 	forQuestions
+	forTelemetry
 )
 
 // siteAtOnce is how many requests one site may have at one time for one purpose. A site may be two
@@ -41,7 +42,7 @@ func siteAtOnce(p purpose) int {
 	switch p {
 	case forCommands:
 		return 4
-	case forMessages, forQuestions:
+	case forMessages, forQuestions, forTelemetry:
 	}
 	return 8
 }
@@ -65,6 +66,7 @@ type gate struct {
 	waiting   atomic.Int64
 	polls     *semaphore.Weighted
 	questions *semaphore.Weighted
+	copies    *semaphore.Weighted // batches of telemetry at work
 
 	mu     sync.Mutex
 	visits map[visitor]int
@@ -75,7 +77,7 @@ type gate struct {
 func newGate(atWork int) *gate {
 	all := int64(max(atWork, 1)) * batchBytes
 	return &gate{
-		all: all, room: semaphore.NewWeighted(all), polls: semaphore.NewWeighted(pollsBegun), questions: semaphore.NewWeighted(questionsAtAll),
+		all: all, room: semaphore.NewWeighted(all), polls: semaphore.NewWeighted(pollsBegun), questions: semaphore.NewWeighted(questionsAtAll), copies: semaphore.NewWeighted(copiesAtOnce),
 		visits: map[visitor]int{}, slow: map[string]bool{}, lane: slowLane{all: all, by: map[string][]*admission{}},
 	}
 }

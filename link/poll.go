@@ -20,13 +20,15 @@ type relayedCommand struct {
 
 // siteState is what central keeps of a site in memory: the commands for it, and its health.
 type siteState struct {
-	mu       sync.Mutex
-	orders   []*relayedCommand // oldest first
-	poll     *poll             // the poll that waits; nil: none
-	seen     time.Time
-	noted    map[string]time.Time // when the store last took a report, by node
-	health   Health               // as last reported
-	reported time.Time            // when; zero: it has reported nothing here
+	mu        sync.Mutex
+	orders    []*relayedCommand // oldest first
+	poll      *poll             // the poll that waits; nil: none
+	seen      time.Time
+	noted     map[string]time.Time // when the store last took a report, by node
+	health    Health               // as last reported
+	reported  time.Time            // when; zero: it has reported nothing here
+	telemetry Telemetry
+	backlog   map[string]int64 // by log
 }
 
 // poll is one request that waits for commands.

@@ -16,11 +16,13 @@ const (
 	PollPath     = "/v1/link/poll"
 	AnswersPath  = "/v1/link/answers"
 	StandingPath = "/v1/link/standing"
+	// TelemetryPath takes the audit logs of sites.
+	TelemetryPath = "/v1/link/telemetry"
 )
 
 // Paths returns all of them. Each takes POST.
 func Paths() []string {
-	return []string{EnrollPath, MessagesPath, PollPath, AnswersPath, StandingPath}
+	return []string{EnrollPath, MessagesPath, PollPath, AnswersPath, StandingPath, TelemetryPath}
 }
 
 // Prefixes of tokens and credentials.

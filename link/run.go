@@ -28,13 +28,16 @@ const (
 )
 
 // Run keeps the link up until ctx ends. It polls for commands and answers them, replays when
-// central has lost messages, and tears down connections that make no progress. No failure ends it.
+// central has lost messages, sends the audit logs, and tears down connections that make no progress. No failure ends it.
 // It must not run twice at the same time.
 func (s *Site) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	replays := make(chan memo, 1)
 	parts.Go(func() { s.watch(ctx) })
 	parts.Go(func() { s.replays(ctx, replays) })
+	if s.conf.Telemetry != nil {
+		parts.Go(func() { s.ships(ctx) })
+	}
 	s.polls(ctx, replays)
 	parts.Wait()
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -53,6 +54,11 @@ type SiteConfig struct {
 	// Overdue returns, by destination, how long the oldest message has been due; stores implement
 	// it. Nil: unknown.
 	Overdue func(ctx context.Context) (map[string]time.Duration, error)
+	// Telemetry reads the audit logs of this site, which go to central. Nil: none do.
+	Telemetry sites.Logs
+	// Call returns how an operation stands that an audit record is about. It is called
+	// concurrently. False: nothing is known of it, or it is not tracked. Nil: none is known.
+	Call func(ctx context.Context, id holdfast.ID) (call sites.Call, ok bool)
 	// Heard is called with the time that central's clock shows. It must not block for long. May be
 	// nil.
 	Heard func(at time.Time)
@@ -80,6 +86,7 @@ type Site struct {
 	began    time.Time
 	known    memo        // the incarnation that has everything, as on disk
 	done     answerCache // answers to commands
+	shipper  *shipper
 }
 
 // RouteTimeout returns the Timeout of a Route to central for messages of up to payload bytes. The
@@ -98,6 +105,7 @@ type Status struct {
 	Replaying   bool      // central has lost messages and gets them again
 	Replayed    int64     // messages sent again since the start
 	Stalled     time.Time // since when messages are due and none gets through; zero: they do
+	Telemetry   Telemetry
 }
 
 var _ holdfast.BatchDeliverer = (*Site)(nil)
@@ -130,6 +138,7 @@ func NewSite(conf SiteConfig) (*Site, error) {
 		questions: make(chan struct{}, questionsAtOnce), progress: time.Now(),
 	}
 	s.known, s.began = s.remember(), time.Now()
+	s.shipper = newShipper(s)
 	_, err := s.connect()
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("new site: %w", err)
@@ -215,7 +224,7 @@ func (s *Site) newClient() (*transport.Client, error) {
 	}
 	return transport.NewClient(transport.ClientConfig{
 		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Timeout: s.conf.Timeout, RetryAfter: mostRetryAfter, MaxReply: maxReply,
-		Concurrency: AtOnce + 2 + questionsAtOnce, Heard: s.conf.Heard, Logger: s.log,
+		Concurrency: AtOnce + 2 + questionsAtOnce + batchesAtOnce, Heard: s.conf.Heard, Logger: s.log,
 		Credential: func() (string, error) {
 			id, err := s.identity.read()
 			return id.Credential, err

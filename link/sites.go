@@ -20,6 +20,7 @@ type SiteInfo struct {
 	Connected bool           // it polls this node now, and can be asked from here
 	Silent    time.Duration  // since it was last heard; zero: never, or just now
 	Nodes     []ReportedNode // the last report of each of its nodes, the newest first
+	Telemetry Telemetry      // what this node knows of its audit log
 }
 
 // SiteState is whether a site is there.
@@ -139,6 +140,7 @@ func (b *siteState) presentIn(s *SiteInfo) {
 	if b.seen.IsZero() {
 		return
 	}
+	s.Telemetry = b.telemetry
 	s.Connected = b.poll != nil || time.Since(b.seen) < backSoon
 	silent := time.Since(b.seen)
 	if b.poll != nil {

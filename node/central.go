@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
@@ -22,7 +23,7 @@ func (n *Node) asCentral(ctx context.Context) (role, error) {
 		return role{}, err
 	}
 	sites, err := link.NewCentral(link.CentralConfig{
-		Store: n.kept.Sites, Receiver: o.ingester, Destination: n.cfg.Node.ID, Own: n.cfg.Source(), MaxPayload: int(n.cfg.Limits.Payload),
+		Store: n.kept.Sites, Copies: n.kept.Telemetry, Receiver: o.ingester, Destination: n.cfg.Node.ID, Own: n.cfg.Source(), MaxPayload: int(n.cfg.Limits.Payload),
 		Standing: o.desk.Standing, ClientCerts: clientCerts(n.cfg.TLS), Limits: siteLimits(n.cfg.Sites), Logger: n.log, Refused: n.refused,
 	})
 	if err != nil {
@@ -37,8 +38,9 @@ func (n *Node) asCentral(ctx context.Context) (role, error) {
 	operate := r.operate
 	r.operate = func(s *admin.Service) {
 		operate(s)
-		s.Central = sites
+		s.Central, s.Mirror = sites, n.kept.SiteCalls
 	}
+	r.parts = append(r.parts, run.Part{Name: "calls of sites", Run: n.purgeCalls})
 	r.greet = func(b *strings.Builder) {
 		fmt.Fprintf(b, "  role        central: let a site in with holdfast sites add NAME%s\n", n.asked())
 	}

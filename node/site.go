@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/link"
 )
@@ -19,7 +20,7 @@ func (n *Node) asSite(ctx context.Context) (role, error) {
 	c := n.cfg.Central
 	central, err := link.NewSite(link.SiteConfig{
 		URL: c.URL, File: n.cfg.CredentialFile(), Outbox: n.store, Version: n.opts.Version, Timeout: c.Timeout,
-		TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Category: n.categoryOf, Report: n.report, Heard: n.store.HearTime, Logger: n.log,
+		TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Category: n.categoryOf, Report: n.report, Telemetry: n.kept.Telemetry, Call: n.siteCall, Heard: n.store.HearTime, Logger: n.log,
 	})
 	if err != nil {
 		return role{}, err
@@ -89,6 +90,8 @@ func linkHealth(s link.Status, add addCheck) {
 		add("central", api.Degraded, "messages are due, and none has got through since "+s.Stalled.UTC().Format(time.RFC3339))
 	case !s.Connected && s.Problem != "":
 		add("central", api.Degraded, "not reachable: "+s.Problem)
+	case s.Telemetry.Problem != "":
+		add("central", api.Degraded, fmt.Sprintf("connected as %s; %s of the audit log wait: %s", s.Site, brief.Count(s.Telemetry.Backlog, "record", "records"), s.Telemetry.Problem))
 	case s.Replaying:
 		add("central", api.OK, "connected; central has lost something and gets it again")
 	case s.Connected:

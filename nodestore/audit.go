@@ -44,25 +44,16 @@ func (a *Audit) OpenLog(ctx context.Context, origin string, own bool) (l *rows.A
 		return l, err
 	}
 	err = a.db.Change(ctx, side.Cost{}, func(tx side.Tx) error {
-		number, known := int64(0), false
-		one := func(scan side.Scan) error {
-			n := int64(0)
-			err := scan(&n)
-			number = max(number, n)
+		known := false
+		if err := tx.Read(findLog, []any{origin}, func(side.Scan) error { known = true; return nil }); err != nil || known {
 			return err
 		}
-		if err := tx.Read(findLog, []any{origin}, func(scan side.Scan) error { known = true; return one(scan) }); err != nil || known {
-			return err
-		}
-		err := tx.Read(lastLog, nil, one)
-		if err == nil {
-			err = tx.Read(lastUsed, []any{number}, one)
-		}
+		number, err := nextLog(tx)
 		if err != nil {
 			return err
 		}
 		// Another node may have been faster: then this adds nothing.
-		_, err = tx.Add(&rows.AuditLog{Log: number + 1, Origin: origin, Own: own, Opened: rows.Now, Head: make([]byte, len(audit.Hash{}))})
+		_, err = tx.Add(&rows.AuditLog{Log: number, Origin: origin, Own: own, Opened: rows.Now, Head: make([]byte, len(audit.Hash{}))})
 		return err
 	})
 	if err == nil {
@@ -75,6 +66,20 @@ func (a *Audit) OpenLog(ctx context.Context, origin string, own bool) (l *rows.A
 		return nil, fmt.Errorf("open audit log %s: %w", origin, err)
 	}
 	return l, nil
+}
+
+// nextLog returns the number of a new log.
+func nextLog(tx side.Tx) (number int64, err error) {
+	higher := func(scan side.Scan) error {
+		n := int64(0)
+		err := scan(&n)
+		number = max(number, n)
+		return err
+	}
+	if err = tx.Read(lastLog, nil, higher); err == nil {
+		err = tx.Read(lastUsed, []any{number}, higher)
+	}
+	return number + 1, err
 }
 
 func (a *Audit) findLog(ctx context.Context, origin string) (found *rows.AuditLog, err error) {

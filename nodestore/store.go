@@ -1,5 +1,6 @@
 // Package nodestore keeps what a node needs beside the outbox and the inbox: the tokens of its API,
-// the sites of a central, the recipients of notifications, the activity log, and audit logs.
+// the sites of a central, the recipients of notifications, the activity log, audit logs, and what central keeps of its
+// sites' calls.
 //
 // Each feature is written once for both stores, on the seam of package internal/side. Its contract
 // is in the feature's package, its rows are in package rows, and its tables are in the schemas of
@@ -24,6 +25,8 @@ type Store struct {
 	Operations *Operations
 	Activity   *Activity
 	Audit      *Audit
+	Telemetry  *Telemetry
+	SiteCalls  *SiteCalls
 }
 
 // New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
@@ -31,7 +34,7 @@ func New(db side.Base, log *slog.Logger) Store {
 	s := db.Side()
 	return Store{
 		Tokens: &Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, Sites: &Sites{s}, Directory: &Directory{s},
-		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s},
+		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s}, Telemetry: &Telemetry{s}, SiteCalls: &SiteCalls{s},
 	}
 }
 

@@ -31,6 +31,7 @@ type Column struct {
 	Exact  bool   // the text must not be changed
 	Field  string // name of the struct's field, for people
 	Fixed  bool   // the row never changes: another one with its key and the same value here replaces nothing
+	Newer  bool   // a row replaces another only if it is higher here; the first such column that differs decides
 	Stays  bool   // a row that replaces another keeps the other's value
 	Final  int64  // a row with this value is not replaced; zero: every row may be
 
@@ -212,6 +213,8 @@ func describe(r Row) *Table {
 				c.Exact = true
 			case "fixed":
 				c.Fixed = true
+			case "newer":
+				c.Newer = true
 			case "stays":
 				c.Stays = true
 			case "final":

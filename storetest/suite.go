@@ -41,7 +41,9 @@ type features struct {
 	notify.DirectoryStore
 	past track.Past
 
-	Activity *nodestore.Activity
+	Activity  *nodestore.Activity
+	Telemetry *nodestore.Telemetry
+	SiteCalls *nodestore.SiteCalls
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -136,7 +138,7 @@ type kit struct {
 
 func (k *kit) use(s Full) {
 	n := nodestore.New(s, nil)
-	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.Activity}
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.Activity, n.Telemetry, n.SiteCalls}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }

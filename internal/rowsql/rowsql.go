@@ -64,7 +64,7 @@ func Stands(t *rows.Table, seq string) string {
 // Replace returns the end of an INSERT INTO the table AS o by which a row replaces the one with its
 // key. greater is the name of the function that returns the greater of two.
 func Replace(t *rows.Table, greater string) string {
-	var sets []string
+	var sets, newer []string
 	where := ""
 	for _, c := range t.Columns[len(t.Key):] {
 		value := "excluded." + c.Name
@@ -79,9 +79,15 @@ func Replace(t *rows.Table, greater string) string {
 			break
 		}
 		sets = append(sets, c.Name+" = "+value)
+		if c.Newer {
+			newer = append(newer, c.Name)
+		}
 		if c.Final != 0 {
 			where = " WHERE o." + c.Name + " <> " + strconv.FormatInt(c.Final, 10)
 		}
+	}
+	if len(newer) > 0 {
+		where = " WHERE (excluded." + strings.Join(newer, ", excluded.") + ") > (o." + strings.Join(newer, ", o.") + ")"
 	}
 	if len(sets) == 0 {
 		return " ON CONFLICT DO NOTHING"

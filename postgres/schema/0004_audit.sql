@@ -33,7 +33,7 @@ CREATE TABLE hf_audit (
   PRIMARY KEY (log, seq)
 );
 
-CREATE UNIQUE INDEX hf_audit_id ON hf_audit (id);
+CREATE INDEX hf_audit_id ON hf_audit (id);
 CREATE INDEX hf_audit_at ON hf_audit (at, log, seq);
 CREATE INDEX hf_audit_site ON hf_audit (site, at, log, seq);
 CREATE INDEX hf_audit_actor ON hf_audit (actor, at, log, seq) WHERE actor IS NOT NULL;
@@ -104,3 +104,34 @@ CREATE TABLE hf_audit_hold (
   actor  text COLLATE "C" NOT NULL,
   since  bigint NOT NULL
 );
+
+-- What sites say of their operations: central shows it, and never delivers it. The site's times are
+-- microseconds since 1970, by its clock.
+CREATE TABLE hf_sitecall (
+  site        text COLLATE "C" NOT NULL,
+  id          text COLLATE "C" NOT NULL,
+  epoch       bigint NOT NULL,           -- history of the site's store
+  revision    bigint NOT NULL,           -- within the epoch
+  node        text COLLATE "C" NOT NULL,
+  category    text COLLATE "C" NOT NULL,
+  destination text COLLATE "C" NOT NULL,
+  endpoint    text COLLATE "C" NOT NULL,
+  status      text COLLATE "C" NOT NULL,
+  retries     bigint NOT NULL,
+  last_error  text COLLATE "C",
+  http        bigint,
+  instance    text COLLATE "C",
+  script      text COLLATE "C",
+  execution   text COLLATE "C",
+  created     bigint NOT NULL,
+  attempted   bigint,
+  ended       bigint,
+  seen        bigint NOT NULL,
+  PRIMARY KEY (site, id)
+);
+
+CREATE INDEX hf_sitecall_created ON hf_sitecall (created, site, id);
+CREATE INDEX hf_sitecall_site ON hf_sitecall (site, created, id);
+CREATE INDEX hf_sitecall_status ON hf_sitecall (status, created, site, id);
+CREATE INDEX hf_sitecall_waits ON hf_sitecall (site, node, status, created) WHERE ended IS NULL;
+CREATE INDEX hf_sitecall_ended ON hf_sitecall (seen) WHERE ended IS NOT NULL;

@@ -33,7 +33,7 @@ CREATE TABLE hf_audit (
   PRIMARY KEY (log, seq)
 ) STRICT;
 
-CREATE UNIQUE INDEX hf_audit_id ON hf_audit (id);
+CREATE INDEX hf_audit_id ON hf_audit (id);
 CREATE INDEX hf_audit_at ON hf_audit (at, log, seq);
 CREATE INDEX hf_audit_site ON hf_audit (site, at, log, seq);
 CREATE INDEX hf_audit_actor ON hf_audit (actor, at, log, seq) WHERE actor IS NOT NULL;
@@ -96,3 +96,34 @@ CREATE TABLE hf_audit_hold (
   actor  TEXT NOT NULL,
   since  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- What sites say of their operations: central shows it, and never delivers it. The site's times are
+-- microseconds since 1970, by its clock.
+CREATE TABLE hf_sitecall (
+  site        TEXT NOT NULL,
+  id          TEXT NOT NULL,
+  epoch       INTEGER NOT NULL,           -- history of the site's store
+  revision    INTEGER NOT NULL,           -- within the epoch
+  node        TEXT NOT NULL,
+  category    TEXT NOT NULL,
+  destination TEXT NOT NULL,
+  endpoint    TEXT NOT NULL,
+  status      TEXT NOT NULL,
+  retries     INTEGER NOT NULL,
+  last_error  TEXT,
+  http        INTEGER,
+  instance    TEXT,
+  script      TEXT,
+  execution   TEXT,
+  created     INTEGER NOT NULL,
+  attempted   INTEGER,
+  ended       INTEGER,
+  seen        INTEGER NOT NULL,
+  PRIMARY KEY (site, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX hf_sitecall_created ON hf_sitecall (created, site, id);
+CREATE INDEX hf_sitecall_site ON hf_sitecall (site, created, id);
+CREATE INDEX hf_sitecall_status ON hf_sitecall (status, created, site, id);
+CREATE INDEX hf_sitecall_waits ON hf_sitecall (site, node, status, created) WHERE ended IS NULL;
+CREATE INDEX hf_sitecall_ended ON hf_sitecall (seen) WHERE ended IS NOT NULL;

@@ -1,0 +1,168 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/serve"
+	"github.com/holdfast-mq/holdfast/internal/shown"
+	"github.com/holdfast-mq/holdfast/link/sites"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+const (
+	// maxTelemetry limits the bytes of a request: a batch in base64, and its calls.
+	maxTelemetry = 4 << 20
+	// maxLogs limits how many logs a site asks about at once.
+	maxLogs = 100
+	// copiesAtOnce is how many batches central writes at one time. Messages do not wait for them.
+	copiesAtOnce = 4
+)
+
+// shipment is a request of a site. With a batch it hands over records of a log. Without one it asks
+// what central has of its logs.
+type shipment struct {
+	Logs  []sites.Log  `json:"logs,omitempty"`
+	Batch *sites.Batch `json:"batch,omitempty"`
+}
+
+// shipped is the answer: what central has of each log.
+type shipped struct {
+	Copies []sites.Copy `json:"copies"`
+}
+
+// Codes of refused batches.
+const (
+	codeForeign    = "foreign"
+	codeBroken     = "broken"
+	codeUnreadable = "unreadable_record"
+	codeGaps       = "too_many_gaps"
+	codeBatch      = "invalid_batch"
+)
+
+// Telemetry is how a site's audit log gets to central.
+type Telemetry struct {
+	Backlog int64     // records that central lacks and the site still has
+	Problem string    // why the last batch was not taken; empty: it was
+	At      time.Time // when central last took a batch or said what it has; zero: never
+}
+
+// serveTelemetry takes a batch of a site's audit log, or says what central has of it.
+func (c *Central) serveTelemetry(w http.ResponseWriter, r *http.Request, site string) {
+	leave, ok := c.telemetry.Hold(r.Context(), r.ContentLength, maxTelemetry)
+	if !ok {
+		tooBusy(w)
+		return
+	}
+	defer leave()
+	var in shipment
+	if !read(w, r, maxTelemetry, &in) {
+		return
+	}
+	end, ok := pass(r.Context(), c.gate.copies)
+	if !ok {
+		tooBusy(w)
+		return
+	}
+	defer end()
+	out, err := c.take(r.Context(), site, &in)
+	c.state(site).shipped(&in, out, err)
+	if err == nil {
+		write(w, shipped{out})
+		return
+	}
+	code, status := refusalOf(err)
+	if code == "" {
+		c.few.LogAttrs(r.Context(), slog.LevelError, "audit records of a site not taken", slog.String("site", site), slog.Any("error", err))
+		unavailable(w)
+		return
+	}
+	c.few.LogAttrs(r.Context(), slog.LevelWarn, "audit records of a site refused", slog.String("site", site), slog.String("code", code), slog.Any("error", err))
+	refuse(w, status, wire.Reply{Outcome: holdfast.Permanent.String(), Code: code, Error: shown.Line(err.Error(), 500)})
+}
+
+func (c *Central) take(ctx context.Context, site string, in *shipment) ([]sites.Copy, error) {
+	if in.Batch != nil {
+		out, err := c.conf.Copies.Copy(ctx, site, in.Batch)
+		return []sites.Copy{out}, err
+	}
+	if len(in.Logs) > maxLogs {
+		return nil, holdfast.ErrInvalid
+	}
+	origins := make([]string, len(in.Logs))
+	for i, l := range in.Logs {
+		origins[i] = l.Origin
+	}
+	return c.conf.Copies.Copied(ctx, site, origins)
+}
+
+// refusalOf returns the code of a batch that cannot be taken as it is. Empty: it may be taken later.
+func refusalOf(err error) (code string, status int) {
+	switch {
+	case errors.Is(err, sites.ErrForeign):
+		return codeForeign, http.StatusForbidden
+	case errors.Is(err, sites.ErrBroken):
+		return codeBroken, http.StatusConflict
+	case errors.Is(err, sites.ErrUnreadable):
+		return codeUnreadable, http.StatusUnprocessableEntity
+	case errors.Is(err, sites.ErrGaps):
+		return codeGaps, http.StatusConflict
+	case errors.Is(err, holdfast.ErrInvalid):
+		return codeBatch, http.StatusUnprocessableEntity
+	}
+	return "", 0
+}
+
+// shipped notes how the site's telemetry fares, for health.
+func (b *siteState) shipped(in *shipment, out []sites.Copy, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		if code, _ := refusalOf(err); code != codeGaps {
+			b.telemetry.Problem = shown.Line(err.Error(), 500)
+		}
+		return
+	}
+	logs := in.Logs
+	if in.Batch != nil {
+		logs = []sites.Log{in.Batch.Log}
+		b.telemetry.Problem = ""
+	}
+	b.telemetry.At = time.Now()
+	if b.backlog == nil || in.Batch == nil {
+		b.backlog = map[string]int64{}
+	}
+	for i, l := range logs {
+		b.backlog[l.Origin] = min(backlogOf(l, out[i]), 1<<52)
+	}
+	b.telemetry.Backlog = 0
+	for _, n := range b.backlog {
+		b.telemetry.Backlog += n
+	}
+}
+
+// backlogOf counts the records that a site has and central lacks.
+func backlogOf(l sites.Log, c sites.Copy) (n int64) {
+	for _, g := range missing(l, c) {
+		n += g.Last - g.First + 1
+	}
+	return n
+}
+
+// missing returns what a site has of a log, and central lacks, from the oldest.
+func missing(l sites.Log, c sites.Copy) (list []sites.Range) {
+	for _, g := range append(slices.Clip(c.Gaps), sites.Range{First: c.Size + 1, Last: l.Size}) {
+		if g.First, g.Last = max(g.First, l.Cut+1), min(g.Last, l.Size); g.First <= g.Last {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// newTelemetryRoom is room for the bodies of batches, apart from all other bodies.
+func newTelemetryRoom() *serve.Room { return serve.NewRoom(2 * copiesAtOnce * maxTelemetry) }
