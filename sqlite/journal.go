@@ -61,7 +61,7 @@ func readByAll(c *conn) (seq int64, err error) {
 func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
 	ring, leave := db.followers.listen()
 	defer leave()
-	err := follow.Run(ctx, journal{db}, f, ring, project)
+	err := follow.Run(ctx, journal{db, f.About}, f, ring, project)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("project journal for %q: %w", f.Name, err)
 	}
@@ -69,7 +69,10 @@ func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx
 }
 
 // journal implements the store of a follower's loop.
-type journal struct{ db *DB }
+type journal struct {
+	db    *DB
+	about bool
+}
 
 // Register implements follow.Store.
 func (j journal) Register(ctx context.Context, f holdfast.Follower) error {
@@ -147,7 +150,7 @@ func (j journal) Read(ctx context.Context, name string) (p follow.Page[int64], e
 		return p, j.db.noted(err)
 	}
 	err = s.each(ctx, eventsAfter, func(found *sql.Rows) error {
-		v, err := values(found, eventColumnCount)
+		v, err := values(found, eventColumnCount+6)
 		if err != nil {
 			return err
 		}
@@ -159,9 +162,12 @@ func (j journal) Read(ctx context.Context, name string) (p follow.Page[int64], e
 		if v[17] != nil {
 			e.Detail = []byte(asText(v[17]))
 		}
+		if v[23] != nil {
+			e.About = j.db.readAbout(&e, v[18:])
+		}
 		p.Entries, p.Ends = append(p.Entries, e), append(p.Ends, e.Seq)
 		return nil
-	}, p.From, follow.Limit)
+	}, p.From, follow.Limit, j.about)
 	return p, j.db.noted(err)
 }
 
