@@ -1,0 +1,227 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// systemActor is the actor of what no person and no program has asked for.
+const systemActor = "system"
+
+// Describer makes records from entries of the journal. Its follower must ask for Follower.About.
+type Describer struct {
+	Site string // of the node; empty: notify.UnknownSite (SF-26)
+	Node string
+
+	// Incarnation names the history of the store. Records of the same entry have the same id within a
+	// history, whichever node makes them.
+	Incarnation func(ctx context.Context) (string, error)
+	// Category returns what kind of work a destination takes. It must not block.
+	Category func(destination string) holdfast.Category
+	// Payload returns the payload of a message, of which the record of its acceptance has a summary.
+	// ErrNotFound: the message was purged. Nil: records have no summaries.
+	Payload func(ctx context.Context, id holdfast.ID) ([]byte, error)
+	// Redact names the members of a JSON payload, in addition to the usual ones, whose values are left
+	// out of summaries.
+	Redact []string
+}
+
+// Describe returns the records of a page, in its order.
+func (d *Describer) Describe(ctx context.Context, page []holdfast.Entry) ([]Record, error) {
+	incarnation, err := d.Incarnation(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("describe entries: %w", err)
+	}
+	list := make([]Record, 0, len(page))
+	for i := range page {
+		e := &page[i]
+		first := len(list)
+		list = append(list, d.of(e)...)
+		for part := range list[first:] {
+			r := &list[first+part]
+			r.ID = eventID(incarnation, e.Seq, part)
+			if err := d.summarize(ctx, e, r); err != nil {
+				return nil, err
+			}
+			r.bound()
+		}
+	}
+	return list, nil
+}
+
+// eventID returns the id of one event of an entry: a UUID of version 8.
+func eventID(incarnation string, seq int64, part int) holdfast.ID {
+	return holdfast.ID(uuid.NewHash(sha256.New(), uuid.Nil, fmt.Appendf(nil, "audit %q %d %d", incarnation, seq, part), 8).String())
+}
+
+// bound makes texts, which other machines may have chosen, fit for a record.
+func (r *Record) bound() {
+	for _, text := range []*string{
+		&r.Correlation, &r.Execution, &r.Parent, &r.Trace, &r.Site, &r.Node, &r.Instance, &r.Script, &r.Actor, &r.Target, &r.Error,
+	} {
+		*text = shown.Line(*text, MaxText-len("…"))
+	}
+}
+
+// of returns the records of an entry, without their ids.
+func (d *Describer) of(e *holdfast.Entry) []Record {
+	switch e.Kind {
+	case holdfast.Enqueued, holdfast.Attempted, holdfast.Requeued, holdfast.GivenUp, holdfast.TimedOut, holdfast.Reclaimed, holdfast.Rescheduled, holdfast.Reached:
+		return d.ofMessage(e)
+	case holdfast.Handled:
+		return d.incoming(e, Success)
+	case holdfast.KeptToFetch:
+		return d.incoming(e, Enqueued)
+	case holdfast.Called:
+		return d.call(e)
+	case holdfast.Paused:
+		return d.decision(e, Pause, "")
+	case holdfast.Resumed:
+		return d.decision(e, Resume, "")
+	case holdfast.ListPut:
+		return d.decision(e, ListChange, "put")
+	case holdfast.ListRemoved:
+		return d.decision(e, ListChange, "removed")
+	case holdfast.ChannelPut:
+		return d.decision(e, ChannelKind, "put")
+	case holdfast.ChannelRemoved:
+		return d.decision(e, ChannelKind, "removed")
+	case holdfast.TokenAdded:
+		return d.decision(e, TokenChange, "added")
+	case holdfast.TokenRemoved:
+		return d.decision(e, TokenChange, "removed")
+	case holdfast.SiteAdded:
+		return d.decision(e, SiteChange, "added")
+	case holdfast.SiteEnrolled:
+		return d.decision(e, SiteChange, "enrolled")
+	case holdfast.SiteRenewed:
+		return d.decision(e, SiteChange, "renewed")
+	case holdfast.SiteRevoked:
+		return d.decision(e, SiteChange, "revoked")
+	}
+	// A newer program has written it: what is known of it is kept.
+	return d.decision(e, Kind(fmt.Sprintf("Entry%d", e.Kind)), "")
+}
+
+// extra is what a record says in addition to its fields.
+type extra struct {
+	Operation    string          `json:"operation,omitempty"` // of the API
+	Change       string          `json:"change,omitempty"`
+	Message      holdfast.ID     `json:"message,omitempty"`
+	Notification holdfast.ID     `json:"notification,omitempty"`
+	Destination  string          `json:"destination,omitempty"`
+	Endpoint     string          `json:"endpoint,omitempty"`
+	Source       string          `json:"source,omitempty"` // if it is not the site
+	Cycle        int             `json:"cycle,omitempty"`
+	Attempt      int             `json:"attempt,omitempty"`
+	Outcome      string          `json:"outcome,omitempty"`
+	Reason       holdfast.Reason `json:"reason,omitempty"`
+	Code         string          `json:"code,omitempty"`
+	Maybe        bool            `json:"maybeDelivered,omitempty"`
+	In           string          `json:"in,omitempty"` // a decision takes effect after this time
+	Created      time.Time       `json:"created,omitzero"`
+	Detail       json.RawMessage `json:"detail,omitempty"`
+}
+
+func (x extra) json() json.RawMessage {
+	b, err := json.Marshal(x)
+	if err != nil { // a detail that is no JSON; no store has accepted one
+		x.Detail = nil
+		b, _ = json.Marshal(x) //nolint:errchkjson // nothing else can fail
+	}
+	if string(b) == "{}" {
+		return nil
+	}
+	return b
+}
+
+// record returns what is the same for all records of an entry.
+func (d *Describer) record(e *holdfast.Entry, c Channel, k Kind, s Status) Record {
+	return Record{
+		Occurred: e.At.Truncate(time.Microsecond), Channel: c, Kind: k, Status: s, Site: cmp.Or(d.Site, notify.UnknownSite), Node: d.Node, Actor: cmp.Or(e.Actor, systemActor),
+	}
+}
+
+// decision describes what people did to something that is no message.
+func (d *Describer) decision(e *holdfast.Entry, k Kind, change string) []Record {
+	r := d.record(e, Operator, k, Success)
+	r.Target, r.Extra = e.Subject, extra{Change: change, Code: e.Code, Detail: e.Detail}.json()
+	if e.Actor == "" && change == "enrolled" {
+		r.Actor = e.Subject // the site itself
+	}
+	return []Record{r}
+}
+
+// incoming describes a message from another node.
+func (d *Describer) incoming(e *holdfast.Entry, s Status) []Record {
+	var detail struct{ Endpoint string }
+	_ = json.Unmarshal(e.Detail, &detail) // nil for a message that was fetched
+	r := d.record(e, Message, MessageReceive, s)
+	r.Actor, r.Target, r.Correlation = cmp.Or(e.Subject, e.Actor), detail.Endpoint, string(e.ID)
+	r.Extra = extra{Message: e.ID}.json()
+	return []Record{r}
+}
+
+// call describes a call of the node's API. A call that concerns the audit log itself is a record of
+// its own kind.
+func (d *Describer) call(e *holdfast.Entry) []Record {
+	var detail struct {
+		Status int   `json:"status"`
+		TookUS int64 `json:"tookUs"`
+	}
+	_ = json.Unmarshal(e.Detail, &detail) // absent: unknown
+	r := d.record(e, APIInbound, APICall, Failed)
+	if kind, ok := callKinds()[e.Code]; ok {
+		r.Channel, r.Kind = Operator, kind
+	}
+	switch e.Outcome {
+	case holdfast.Succeeded:
+		r.Status = Success
+	case holdfast.Permanent:
+		r.Status = Refused
+	case holdfast.Transient, holdfast.LaneFault, holdfast.Unreachable, holdfast.NotStarted:
+	}
+	r.Target, r.Error, r.HTTP, r.Took = cmp.Or(e.Subject, e.Code), e.Error, detail.Status, time.Duration(detail.TookUS)*time.Microsecond
+	r.Occurred = r.Occurred.Add(-r.Took)
+	r.Extra = extra{Operation: e.Code, Detail: e.Detail}.json()
+	return []Record{r}
+}
+
+// callKinds are operations of the API that are records of their own kind.
+func callKinds() map[string]Kind {
+	return map[string]Kind{
+		"export-audit": Export, "hold-audit": Hold, "release-audit": Release, "erase-audit": Erase, "rotate-audit-key": KeyChange,
+	}
+}
+
+// httpStatus returns the HTTP status of a code such as "http_422", or 0.
+func httpStatus(code string) int {
+	digits, ok := strings.CutPrefix(code, "http_")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || n < 100 || n > 999 {
+		return 0
+	}
+	return n
+}
+
+// traceOf returns the trace id of a W3C traceparent, or nothing.
+func traceOf(parent string) string {
+	version, rest, _ := strings.Cut(parent, "-")
+	id, _, _ := strings.Cut(rest, "-")
+	if len(version) != 2 || len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" {
+		return ""
+	}
+	return id
+}
