@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"storecopy":           {".", "internal/belief", "rows"},
 	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
 	"postgres":            {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
-	"nodestore":           {".", "rows", "notify", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
+	"nodestore":           {".", "rows", "notify", "audit", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say

@@ -1,5 +1,5 @@
 // Package nodestore keeps what a node needs beside the outbox and the inbox: the tokens of its API,
-// the sites of a central, and the recipients of notifications.
+// the sites of a central, the recipients of notifications, and audit logs.
 //
 // Each feature is written once for both stores, on the seam of package internal/side. Its contract
 // is in the feature's package, its rows are in package rows, and its tables are in the schemas of
@@ -21,12 +21,13 @@ type Store struct {
 	Tokens    *Tokens
 	Sites     *Sites
 	Directory *Directory
+	Audit     *Audit
 }
 
 // New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
 func New(db side.Base, log *slog.Logger) Store {
 	s := db.Side()
-	return Store{&Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, &Sites{s}, &Directory{s}}
+	return Store{&Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, &Sites{s}, &Directory{s}, &Audit{s}}
 }
 
 // named changes the row of the name that the entry is about, and adds the entry to the journal. If

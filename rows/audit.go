@@ -7,12 +7,12 @@ import "github.com/holdfast-mq/holdfast"
 type AuditLog struct {
 	Log     int64   `row:"log,key"`      // number of the log in this store
 	Origin  string  `row:"origin,exact"` // name of the log; see audit.Origin
-	Own     bool    `row:"own"`          // appended by this store; otherwise a copy of another node's log
-	Opened  Instant `row:"opened"`
-	Size    int64   `row:"size"`          // number of its last record; records are numbered from 1
-	Head    []byte  `row:"head"`          // chain hash of the last record; of a copy: as its node said
-	Cut     int64   `row:"cut"`           // records up to here were purged
-	CutHash []byte  `row:"cut_hash,null"` // chain hash of the last purged record
+	Own     bool    `row:"own,stays"`    // appended by this store; otherwise a copy of another node's log
+	Opened  Instant `row:"opened,stays"`
+	Size    int64   `row:"size"`                // number of its last record; records are numbered from 1
+	Head    []byte  `row:"head"`                // chain hash of the last record; of a copy: as its node said
+	Cut     int64   `row:"cut,stays"`           // records up to here were purged
+	CutHash []byte  `row:"cut_hash,null,stays"` // chain hash of the last purged record
 }
 
 // AuditRecord is one record of a log. It never changes. Leaf and Hash are the record; the other

@@ -29,6 +29,7 @@
 //	final=N  a row with this value is not replaced
 //	fixed  the row never changes: one with its key and the same value of this column replaces nothing,
 //	       and any other is refused by the table
+//	stays  a row that replaces another keeps the other's value: only a statement of its own changes it
 //	exact  a text that programs compare: a copy refuses a text that a store cannot keep
 //	beside (of a number outside the key) the row stands beside a message of a bundle: the column has
 //	       the number of the bundle, and the first column of the key that of the message

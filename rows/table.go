@@ -31,6 +31,7 @@ type Column struct {
 	Exact  bool   // the text must not be changed
 	Field  string // name of the struct's field, for people
 	Fixed  bool   // the row never changes: another one with its key and the same value here replaces nothing
+	Stays  bool   // a row that replaces another keeps the other's value
 	Final  int64  // a row with this value is not replaced; zero: every row may be
 
 	field int
@@ -211,6 +212,8 @@ func describe(r Row) *Table {
 				c.Exact = true
 			case "fixed":
 				c.Fixed = true
+			case "stays":
+				c.Stays = true
 			case "final":
 				c.Final, _ = strconv.ParseInt(value, 10, 64)
 			case "beside":

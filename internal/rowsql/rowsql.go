@@ -68,6 +68,9 @@ func Replace(t *rows.Table, greater string) string {
 	where := ""
 	for _, c := range t.Columns[len(t.Key):] {
 		value := "excluded." + c.Name
+		if c.Stays {
+			continue
+		}
 		if c.Grows {
 			value = greater + "(" + value + ", o." + c.Name + " + 1)"
 		}

@@ -1,0 +1,245 @@
+package audit
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// A checkpoint is made after so much time or so many records, if there is anything new.
+const (
+	checkpointEvery = time.Minute
+	checkpointEach  = 1000
+)
+
+// ErrCheckpoint means that a text is not a checkpoint that its key has signed.
+var ErrCheckpoint = errors.New("not a signed checkpoint")
+
+// Checkpoint says what a log contained at one size. It is signed as a note: the text has the lines of
+// a C2SP checkpoint (origin, size, root) and then "chain", "time" and "key", each with a value.
+type Checkpoint struct {
+	Origin string
+	Size   int64
+	Root   Hash // of the tree
+	Chain  Hash // of the last record
+	Time   time.Time
+	// Keys have signed it. Two of them: the first one hands over to the second.
+	Keys []Public
+}
+
+// Sign returns the checkpoint as a note that the keys have signed.
+func (c *Checkpoint) Sign(keys ...*Key) (string, error) {
+	encode := base64.StdEncoding.EncodeToString
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%d\n%s\nchain %s\ntime %s\n", c.Origin, c.Size, encode(c.Root[:]), encode(c.Chain[:]), c.Time.UTC().Format(time.RFC3339))
+	var signers []note.Signer
+	for _, k := range keys {
+		s, err := k.signer(c.Origin)
+		if err != nil {
+			return "", err
+		}
+		p := k.Public()
+		fmt.Fprintf(&b, "key %s\n", encode(p[:]))
+		signers = append(signers, s)
+	}
+	signed, err := note.Sign(&note.Note{Text: b.String()}, signers...)
+	if err != nil {
+		return "", fmt.Errorf("sign checkpoint %d of %s: %w", c.Size, c.Origin, err)
+	}
+	return string(signed), nil
+}
+
+// ParseCheckpoint reads a note. All keys that it names have signed it; whether they are to be trusted is the
+// caller's question. Otherwise the error is ErrCheckpoint.
+func ParseCheckpoint(text string) (c Checkpoint, err error) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 6 {
+		return c, fmt.Errorf("%w: it has %d lines", ErrCheckpoint, len(lines))
+	}
+	bad := false
+	hash := func(text string) (h Hash) {
+		data, err := base64.StdEncoding.DecodeString(text)
+		bad = bad || err != nil || len(data) != len(h)
+		copy(h[:], data)
+		return h
+	}
+	c.Origin = lines[0]
+	c.Size, err = strconv.ParseInt(lines[1], 10, 64)
+	bad = err != nil || c.Size < 0
+	c.Root = hash(lines[2])
+	var verifiers []note.Verifier
+	for _, line := range lines[3:] {
+		word, value, _ := strings.Cut(line, " ")
+		switch word {
+		case "chain":
+			c.Chain = hash(value)
+		case "time":
+			c.Time, err = time.Parse(time.RFC3339, value)
+			bad = bad || err != nil
+		case "key":
+			p := Public(hash(value))
+			c.Keys = append(c.Keys, p)
+			v, err := note.NewVerifier(p.verifier(c.Origin))
+			if err != nil {
+				return c, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+			}
+			verifiers = append(verifiers, v)
+		}
+		if line == "" {
+			break
+		}
+	}
+	signed, err := note.Open([]byte(text), note.VerifierList(verifiers...))
+	if err != nil || bad || len(c.Keys) == 0 || len(signed.Sigs) != len(c.Keys) {
+		return c, fmt.Errorf("%w: %w", ErrCheckpoint, errors.Join(err, fmt.Errorf("%.80q", text)))
+	}
+	return c, nil
+}
+
+// Checkpoints signs checkpoints until ctx ends, and once more then. It does so on the node that
+// appends.
+func (l *Log) Checkpoints(ctx context.Context) error {
+	l.setUp()
+	tick := time.NewTicker(checkpointEvery)
+	defer tick.Stop()
+	told := ""
+	for {
+		more := true
+		select {
+		case <-ctx.Done():
+			more = false
+		case <-tick.C:
+		case <-l.ring:
+		}
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		work := ctx
+		if !more {
+			work = last
+		}
+		if l.Leads() || !more {
+			err := l.Checkpoint(work)
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if text != told && err != nil {
+				l.Logger.ErrorContext(ctx, "audit log not anchored", slog.Any("error", err))
+			}
+			told = text
+			l.unsigned.Store(&text)
+		}
+		cancel()
+		if !more {
+			return nil
+		}
+	}
+}
+
+// Problem returns why the log could not be anchored when that was tried last; "" if it was.
+func (l *Log) Problem() string {
+	if p := l.unsigned.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// ErrRewritten means that a log does not contain what a checkpoint of it says.
+var ErrRewritten = errors.New("the audit log is not the one that was signed before")
+
+// Checkpoint signs what the log contains, keeps that, and gives it to the witness. It signs nothing
+// if the log does not continue what it has signed before (ErrRewritten), and does nothing if there is
+// nothing new.
+func (l *Log) Checkpoint(ctx context.Context) error {
+	origin, err := l.Origin(ctx)
+	if err != nil {
+		return err
+	}
+	log, err := l.Store.OpenLog(ctx, origin, true)
+	if err != nil {
+		return err
+	}
+	if log.Size == 0 {
+		return nil
+	}
+	newest, err := l.newest(ctx, origin)
+	if err != nil {
+		return err
+	}
+	if newest != nil && newest.Size == log.Size {
+		return nil
+	}
+	tree := tilesOf(ctx, l.Store, log.Log)
+	if newest != nil {
+		if newest.Size > log.Size {
+			return fmt.Errorf("%w: it has %d records, and had %d", ErrRewritten, log.Size, newest.Size)
+		}
+		if before, err := tree.root(newest.Size); err != nil || before != newest.Root {
+			return errors.Join(fmt.Errorf("%w: its first %d records have changed", ErrRewritten, newest.Size), err)
+		}
+	}
+	c := Checkpoint{Origin: origin, Size: log.Size, Chain: Hash(log.Head), Time: time.Now()}
+	if c.Root, err = tree.root(log.Size); err != nil {
+		return err
+	}
+	signed, err := c.Sign(l.Key)
+	if err != nil {
+		return err
+	}
+	if err := l.Store.AddCheckpoint(ctx, &rows.AuditCheckpoint{Origin: origin, Size: c.Size, Root: c.Root[:], Note: signed, Seen: rows.Now}); err != nil {
+		return err
+	}
+	if l.Witness != nil {
+		if err := l.Witness.Keep(ctx, signed); err != nil {
+			return fmt.Errorf("give checkpoint to the witness: %w", err)
+		}
+		l.witnessed = &c
+	}
+	return nil
+}
+
+// newest returns the largest checkpoint that this log was given, by the store or the witness. What the
+// witness has is read once.
+func (l *Log) newest(ctx context.Context, origin string) (c *Checkpoint, err error) {
+	row, err := l.Store.Newest(ctx, origin)
+	if err != nil {
+		return nil, fmt.Errorf("read checkpoints of %s: %w", origin, err)
+	}
+	if row != nil {
+		stored, err := ParseCheckpoint(row.Note)
+		if err != nil {
+			return nil, err
+		}
+		c = &stored
+	}
+	if l.Witness == nil {
+		return c, nil
+	}
+	if l.witnessed == nil || l.witnessed.Origin != origin {
+		l.witnessed = &Checkpoint{Origin: origin}
+		if err := l.Witness.Each(func(text string) error {
+			if k, err := ParseCheckpoint(text); err == nil && k.Origin == origin && k.Size > l.witnessed.Size && k.Keys[0] == l.Key.Public() {
+				l.witnessed = &k
+			}
+			return nil
+		}); err != nil {
+			l.witnessed = nil
+			return nil, fmt.Errorf("read witness: %w", err)
+		}
+	}
+	if c == nil || l.witnessed.Size > c.Size {
+		c = l.witnessed
+	}
+	if c.Size == 0 {
+		return nil, nil
+	}
+	return c, nil
+}

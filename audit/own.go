@@ -1,0 +1,100 @@
+package audit
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Codes of the Called entries that a Log makes records of itself. They are stored and never change.
+const (
+	codeOpen    = "audit.open" // begins an empty log
+	CodeHold    = "audit.hold"
+	CodeRelease = "audit.release"
+	CodeErase   = "audit.erase"
+	CodePurge   = "audit.purge"
+	CodeKey     = "audit.key"
+)
+
+// ownKind returns the kind of the record that a Log makes of an entry itself, or "" if Describe does.
+func ownKind(e *holdfast.Entry) Kind {
+	if e.Kind != holdfast.Called || !strings.HasPrefix(e.Code, "audit.") {
+		return ""
+	}
+	switch e.Code {
+	case codeOpen:
+		return Opened
+	case CodeHold:
+		return Hold
+	case CodeRelease:
+		return Release
+	case CodeErase:
+		return Erase
+	case CodePurge:
+		return Purged
+	case CodeKey:
+		return KeyChange
+	}
+	return ""
+}
+
+// own returns the record of an entry that the log makes itself.
+func (l *Log) own(e *holdfast.Entry) Record {
+	r := l.record(ownKind(e), e.At)
+	r.Target, r.Extra = e.Subject, json.RawMessage(e.Detail)
+	if e.Actor != "" {
+		r.Actor, r.Channel = e.Actor, Operator
+	}
+	return r
+}
+
+// record returns a record about the log itself.
+func (l *Log) record(kind Kind, at time.Time) Record {
+	return Record{
+		ID: holdfast.NewID(), Occurred: at.Truncate(time.Microsecond), Channel: System, Kind: kind, Status: Success,
+		Site: l.Site, Node: l.Node, Actor: "system",
+	}
+}
+
+// Former is what the first record of a log says about the log before it.
+type Former struct {
+	Origin string `json:"former"`
+	Size   int64  `json:"size"` // records that the store has of it
+	Head   string `json:"head"` // chain hash of the last of them, hex
+	// Checkpoint is the largest one that was found, a signed note. Lost is how many records it covers
+	// that the store does not have.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	Lost       int64  `json:"lost"`
+}
+
+// opened returns the first record of a log.
+func (l *Log) opened(ctx context.Context) (Record, error) {
+	r := l.record(Opened, time.Now())
+	logs, err := l.Store.Logs(ctx)
+	if err != nil {
+		return r, fmt.Errorf("read audit logs: %w", err)
+	}
+	var f Former
+	for _, log := range logs {
+		if log.Own && log.Log != l.log.Log {
+			f = Former{Origin: log.Origin, Size: log.Size, Head: hex.EncodeToString(log.Head)}
+		}
+	}
+	if f.Origin == "" {
+		return r, nil
+	}
+	newest, err := l.Store.Newest(ctx, f.Origin)
+	if err != nil {
+		return r, fmt.Errorf("read checkpoints of %s: %w", f.Origin, err)
+	}
+	if newest != nil {
+		f.Checkpoint, f.Lost = newest.Note, max(newest.Size-f.Size, 0)
+	}
+	r.Extra, err = json.Marshal(f)
+	return r, err
+}

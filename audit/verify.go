@@ -1,0 +1,320 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// Fault is what was done to a log.
+type Fault string
+
+// The faults.
+const (
+	Changed     Fault = "changed"      // a record, a value or a column
+	Inserted    Fault = "inserted"     // a record
+	Removed     Fault = "removed"      // records
+	HeadCut     Fault = "head cut"     // the first records are gone, and no purge says so
+	TailCut     Fault = "tail cut"     // the last records are gone
+	Replaced    Fault = "replaced"     // records by others that fit together, but not what was signed
+	PurgeForged Fault = "purge forged" // no signed record names the purge
+)
+
+// Verdict is the result of a verification.
+type Verdict string
+
+// The results.
+const (
+	Intact     Verdict = "intact"
+	Unanchored Verdict = "unanchored" // intact, but not covered by a checkpoint, or with a gap on record
+	Broken     Verdict = "broken"
+)
+
+// anchorsLate is how old records without a checkpoint may be.
+const anchorsLate = 5 * time.Minute
+
+// VerifyOptions is what a verification goes by besides the logs.
+type VerifyOptions struct {
+	// Keys are those that checkpoints are believed by. Keys to which one of them has handed over are
+	// believed as well. None: every key is believed, and the result is Unanchored at best.
+	Keys []Public
+	// Witness has checkpoints that are not in the store. Nil: there is none.
+	Witness Witness
+	Origin  string    // verify only this log; empty: all
+	Now     time.Time // zero: time.Now
+}
+
+// Report is what a verification found.
+type Report struct {
+	Status Verdict     `json:"status"`
+	Logs   []LogReport `json:"logs"`
+}
+
+// LogReport is what it found in one log.
+type LogReport struct {
+	Origin string  `json:"origin"`
+	Own    bool    `json:"own"`
+	Status Verdict `json:"status"`
+	First  int64   `json:"first"` // the first record that stands
+	Size   int64   `json:"size"`  // number of the last record
+	Fault  Fault   `json:"fault,omitempty"`
+	Seq    int64   `json:"seq,omitempty"` // first record at fault
+	Detail string  `json:"detail,omitempty"`
+	// Anchored is the number of records that believed checkpoints cover, the last of which was made at
+	// AnchoredAt.
+	Anchored   int64     `json:"anchored"`
+	AnchoredAt time.Time `json:"anchoredAt,omitzero"`
+	Erased     int64     `json:"erased,omitempty"`  // values
+	Missing    int64     `json:"missing,omitempty"` // records that a copy lacks, or that are lost on record
+}
+
+// verification is one call of Verify.
+type verification struct {
+	VerifyOptions
+
+	from    Reader
+	logs    []*rows.AuditLog
+	marks   map[string][]mark // of the witness, by origin
+	trusted map[Public]bool
+	purges  map[string][]purged
+	formers map[string]Former
+	copies  map[string]LogReport // faults of copies that the own log shows
+	erasing int64                // values that records say were erased
+}
+
+// mark is a checkpoint, in short.
+type mark struct {
+	size  int64
+	root  Hash
+	chain Hash
+	keys  []Public
+	at    time.Time
+}
+
+// purged is the Extra of a record of the kind Purged.
+type purged struct {
+	Log   string    `json:"log"`
+	First int64     `json:"first"`
+	Last  int64     `json:"last"`
+	Count int64     `json:"count"`
+	Since time.Time `json:"since"` // when the first of them was written
+	Until time.Time `json:"until"`
+	Hash  string    `json:"hash"` // chain hash of the last of them
+	Root  string    `json:"root,omitempty"`
+
+	anchored bool
+}
+
+// Verify reads logs and says whether they are what was once written and signed: chains, leaves, values,
+// columns, trees, checkpoints, purges, and what one log says of another. Its memory does not grow with the
+// logs. An error means that it could not read, and says nothing about them.
+func Verify(ctx context.Context, from Reader, o VerifyOptions) (Report, error) {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	v := &verification{
+		VerifyOptions: o, from: from, marks: map[string][]mark{}, trusted: map[Public]bool{}, purges: map[string][]purged{},
+		formers: map[string]Former{}, copies: map[string]LogReport{},
+	}
+	for _, k := range o.Keys {
+		v.trusted[k] = true
+	}
+	if err := v.readWitness(); err != nil {
+		return Report{}, err
+	}
+	var err error
+	if v.logs, err = from.Logs(ctx); err != nil {
+		return Report{}, fmt.Errorf("read logs: %w", err)
+	}
+	// The newest own log first: it says what became of the former ones and of the copies.
+	slices.SortStableFunc(v.logs, func(a, b *rows.AuditLog) int {
+		if a.Own != b.Own {
+			return map[bool]int{true: -1, false: 1}[a.Own]
+		}
+		return cmp.Compare(b.Log, a.Log)
+	})
+	r := Report{Status: Intact}
+	for _, l := range v.logs {
+		if o.Origin != "" && o.Origin != l.Origin && !l.Own {
+			continue
+		}
+		one, err := v.log(ctx, l.Log)
+		if err != nil {
+			return Report{}, fmt.Errorf("verify %s: %w", l.Origin, err)
+		}
+		if o.Origin == "" || o.Origin == l.Origin {
+			r.Logs = append(r.Logs, one)
+		}
+	}
+	r.Logs = append(r.Logs, v.gone()...)
+	for _, l := range r.Logs {
+		if l.Status == Broken || r.Status == Intact {
+			r.Status = l.Status
+		}
+	}
+	return r, nil
+}
+
+func (v *verification) readWitness() error {
+	if v.Witness == nil {
+		return nil
+	}
+	if err := v.Witness.Each(func(text string) error {
+		if c, err := ParseCheckpoint(text); err == nil {
+			v.marks[c.Origin] = append(v.marks[c.Origin], markOf(&c))
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("read witness: %w", err)
+	}
+	for _, list := range v.marks {
+		slices.SortStableFunc(list, func(a, b mark) int { return cmp.Compare(a.size, b.size) })
+	}
+	return nil
+}
+
+func markOf(c *Checkpoint) mark { return mark{c.Size, c.Root, c.Chain, c.Keys, c.Time} }
+
+// gone reports logs that the witness knows and the store has never had, though it has others of the same node.
+func (v *verification) gone() (list []LogReport) {
+	for origin, marks := range v.marks {
+		node := origin[:strings.LastIndexByte(origin, '/')+1]
+		same := slices.ContainsFunc(v.logs, func(l *rows.AuditLog) bool { return l.Own && strings.HasPrefix(l.Origin, node) })
+		known := slices.ContainsFunc(v.logs, func(l *rows.AuditLog) bool { return l.Origin == origin })
+		if _, told := v.formers[origin]; !same || known || told || v.Origin != "" || !slices.ContainsFunc(marks, v.believes) {
+			continue
+		}
+		last := marks[len(marks)-1]
+		list = append(list, LogReport{
+			Origin: origin, Status: Broken, Fault: Replaced, Seq: 1, Anchored: last.size, AnchoredAt: last.at,
+			Detail: "the witness has checkpoints of this log, and the store has nothing of it",
+		})
+	}
+	return list
+}
+
+func (v *verification) believes(m mark) bool {
+	return len(v.trusted) == 0 || slices.ContainsFunc(m.keys, func(k Public) bool { return v.trusted[k] })
+}
+
+// log verifies one log. Where records were purged meanwhile it begins again.
+func (v *verification) log(ctx context.Context, number int64) (r LogReport, err error) {
+	for range 3 {
+		// What stands first, then what should: the node may append meanwhile.
+		last, err := v.from.Last(ctx, number)
+		if err != nil {
+			return r, err
+		}
+		l, err := v.row(ctx, number)
+		if err != nil {
+			return r, err
+		}
+		w := &walk{verification: v, log: l, report: LogReport{Origin: l.Origin, Own: l.Own, Status: Intact, First: l.Cut + 1, Size: l.Size}, seen: map[Public]*signed{}}
+		if err := w.run(ctx, last); err != nil && !errors.Is(err, errFault) {
+			return r, err
+		}
+		r = w.report
+		again, err := v.row(ctx, number)
+		if err != nil {
+			return r, err
+		}
+		if r.Fault == "" || again.Cut == l.Cut {
+			break
+		}
+	}
+	return r, nil
+}
+
+func (v *verification) row(ctx context.Context, number int64) (*rows.AuditLog, error) {
+	logs, err := v.from.Logs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(logs, func(l *rows.AuditLog) bool { return l.Log == number })
+	if i < 0 {
+		return nil, fmt.Errorf("log %d is gone: %w", number, ErrTree)
+	}
+	return logs[i], nil
+}
+
+// special notes what a record says about logs.
+func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
+	if !w.log.Own { // another node's log says nothing of what stands here
+		return nil
+	}
+	switch r.Kind { //nolint:exhaustive // the others say nothing about logs
+	case Purged:
+		var p purged
+		if json.Unmarshal(r.Extra, &p) == nil {
+			w.purged = append(w.purged, p)
+			w.purgedAt = append(w.purgedAt, seq)
+		}
+	case Opened:
+		var f Former
+		if json.Unmarshal(r.Extra, &f) == nil && f.Origin != "" {
+			w.formers[f.Origin] = f
+		}
+	case Erase:
+		var e struct {
+			Values int64 `json:"values"`
+		}
+		if json.Unmarshal(r.Extra, &e) == nil {
+			w.erasing += e.Values
+		}
+	case Copied:
+		var c batch
+		if json.Unmarshal(r.Extra, &c) == nil {
+			return w.copied(ctx, c)
+		}
+	}
+	return nil
+}
+
+// batch is the Extra of a record of the kind Copied.
+type batch struct {
+	Log  string `json:"log"`
+	Last int64  `json:"last"`
+	Hash string `json:"hash"` // chain hash of the last record, hex
+}
+
+// copied compares what the own log says of a copy with the copy.
+func (w *walk) copied(ctx context.Context, c batch) error {
+	i := slices.IndexFunc(w.logs, func(l *rows.AuditLog) bool { return l.Origin == c.Log })
+	if _, known := w.copies[c.Log]; known || i < 0 && c.Log == "" {
+		return nil
+	}
+	bad := func(fault Fault, seq int64, detail string) {
+		w.copies[c.Log] = LogReport{Fault: fault, Seq: seq, Detail: detail}
+	}
+	if i < 0 {
+		bad(Replaced, 1, "this store has taken records of the log, and has nothing of it")
+		return nil
+	}
+	if c.Last <= w.logs[i].Cut {
+		return nil
+	}
+	found := ""
+	if err := w.from.Records(ctx, w.logs[i].Log, c.Last-1, 1, func(s *Stored) error {
+		if s.Seq == c.Last {
+			found = hex.EncodeToString(s.Hash)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	switch {
+	case found == "":
+		bad(Removed, c.Last, "this store has taken the record, and does not have it")
+	case found != c.Hash:
+		bad(Replaced, c.Last, "the record is not the one that this store has taken")
+	}
+	return nil
+}
