@@ -3,7 +3,9 @@ package admin
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -35,8 +37,15 @@ type Service struct {
 	// far back delivered ones are counted; zero: 1 min.
 	StuckAfter, KPIWindow time.Duration
 
-	// Calls is told of each call that may change something, except of sent messages. Nil: nobody is told.
+	// Calls is told of each call that changes something or reads content, except of sent messages (AU-09).
+	// Nil: nobody is told.
 	Calls CallLog
+
+	// Records is what can be asked of the audit log. AuditLag returns how far the log is behind what has
+	// happened, and AuditFailures how often it could not be written since the start. All of them, or none.
+	Records       AuditRecords
+	AuditLag      func(ctx context.Context) (time.Duration, error)
+	AuditFailures func() int64
 
 	// Destinations lists where messages may be sent to, with the defaults for a message.
 	Destinations func() []Destination
@@ -91,6 +100,7 @@ func (s *Service) Check() error {
 	need(s.Inbox != nil, "Inbox is nil")
 	need(s.Destinations != nil, "Destinations is nil")
 	need((s.Notify == nil) == (s.Channels == nil) && (s.Directory == nil) == (s.Channels == nil), "Notify, Directory and Channels go together, and one of them is nil")
+	need((s.Records == nil) == (s.AuditLag == nil) && (s.Records == nil) == (s.AuditFailures == nil), "Records, AuditLag and AuditFailures go together, and one of them is nil")
 	need(s.StuckAfter >= 0 && s.KPIWindow >= 0, "StuckAfter or KPIWindow is negative")
 	need(s.Name != "", "Name is empty")
 	need(s.MaxPayload >= 0, "MaxPayload is negative")
@@ -161,10 +171,12 @@ func (s *Service) noted(ctx context.Context, what string, attrs ...slog.Attr) {
 // callBound is how long an answer waits for the journal.
 const callBound = 2 * time.Second
 
-// Called tells Calls about a call that has ended: its operation, its subject and its result.
-func (s *Service) Called(ctx context.Context, operation, subject string, result error) {
+// Called tells Calls about a call that has ended: its operation, its subject and its result. detail is
+// keys and values of the entry's detail. The answer waits for it for a moment, and is the same if it
+// fails (AU-09). So is the error, which is for a call that must not go on without its entry.
+func (s *Service) Called(ctx context.Context, operation, subject string, result error, detail ...any) error {
 	if s.Calls == nil {
-		return
+		return nil
 	}
 	e := holdfast.Entry{Kind: holdfast.Called, Code: operation, Subject: api.Clip(subject), Actor: api.Clip(Actor(ctx)), Outcome: holdfast.Succeeded}
 	if result != nil {
@@ -176,11 +188,20 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 			}
 		}
 	}
+	more := map[string]any{}
+	for i := 0; i+1 < len(detail); i += 2 {
+		more[fmt.Sprint(detail[i])] = detail[i+1]
+	}
+	if b, err := json.Marshal(more); err == nil && len(more) > 0 && len(b) <= holdfast.MaxDetail {
+		e.Detail = b
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	defer cancel()
-	if err := s.Calls.Append(ctx, e); err != nil {
+	err := s.Calls.Append(ctx, e)
+	if err != nil {
 		s.Log().LogAttrs(ctx, slog.LevelWarn, "API call not written to the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
 	}
+	return err
 }
 
 type actorKey struct{}

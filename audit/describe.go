@@ -78,8 +78,26 @@ func (r *Record) bound() {
 // of returns the records of an entry, without their ids.
 func (d *Describer) of(e *holdfast.Entry) []Record {
 	switch e.Kind {
-	case holdfast.Enqueued, holdfast.Attempted, holdfast.Requeued, holdfast.GivenUp, holdfast.TimedOut, holdfast.Reclaimed, holdfast.Rescheduled, holdfast.Reached:
-		return d.ofMessage(e)
+	case holdfast.Enqueued:
+		return d.course(e).accepted(e)
+	case holdfast.Attempted, holdfast.Reclaimed:
+		return d.course(e).attempted(e)
+	case holdfast.TimedOut:
+		return d.course(e).ended(nil, e)
+	case holdfast.Requeued:
+		return d.course(e).decided(Retry, Success, e)
+	case holdfast.Rescheduled:
+		c := d.course(e)
+		c.extra.In = e.Took.String()
+		return c.decided(Reschedule, Success, e)
+	case holdfast.GivenUp:
+		c := d.course(e)
+		if e.State != holdfast.Discarded { // when the attempt has ended
+			return c.decided(Discard, Submitted, e)
+		}
+		return c.ended(c.decided(Discard, Success, e), e)
+	case holdfast.Reached:
+		return d.course(e).reached(e)
 	case holdfast.Handled:
 		return d.incoming(e, Success)
 	case holdfast.KeptToFetch:
@@ -166,7 +184,9 @@ func (d *Describer) decision(e *holdfast.Entry, k Kind, change string) []Record 
 
 // incoming describes a message from another node.
 func (d *Describer) incoming(e *holdfast.Entry, s Status) []Record {
-	var detail struct{ Endpoint string }
+	var detail struct {
+		Endpoint string `json:"endpoint"`
+	}
 	_ = json.Unmarshal(e.Detail, &detail) // nil for a message that was fetched
 	r := d.record(e, Message, MessageReceive, s)
 	r.Actor, r.Target, r.Correlation = cmp.Or(e.Subject, e.Actor), detail.Endpoint, string(e.ID)
@@ -174,8 +194,10 @@ func (d *Describer) incoming(e *holdfast.Entry, s Status) []Record {
 	return []Record{r}
 }
 
-// call describes a call of the node's API. A call that concerns the audit log itself is a record of
-// its own kind.
+// CodeExport is the code of the Called entry of an export.
+const CodeExport = "export-audit"
+
+// call describes a call of the node's API. An export of the audit log is a record of its own kind.
 func (d *Describer) call(e *holdfast.Entry) []Record {
 	var detail struct {
 		Status int   `json:"status"`
@@ -183,8 +205,8 @@ func (d *Describer) call(e *holdfast.Entry) []Record {
 	}
 	_ = json.Unmarshal(e.Detail, &detail) // absent: unknown
 	r := d.record(e, APIInbound, APICall, Failed)
-	if kind, ok := callKinds()[e.Code]; ok {
-		r.Channel, r.Kind = Operator, kind
+	if e.Code == CodeExport {
+		r.Channel, r.Kind = Operator, Export
 	}
 	switch e.Outcome {
 	case holdfast.Succeeded:
@@ -197,13 +219,6 @@ func (d *Describer) call(e *holdfast.Entry) []Record {
 	r.Occurred = r.Occurred.Add(-r.Took)
 	r.Extra = extra{Operation: e.Code, Detail: e.Detail}.json()
 	return []Record{r}
-}
-
-// callKinds are operations of the API that are records of their own kind.
-func callKinds() map[string]Kind {
-	return map[string]Kind{
-		"export-audit": Export, "hold-audit": Hold, "release-audit": Release, "erase-audit": Erase, "rotate-audit-key": KeyChange,
-	}
 }
 
 // httpStatus returns the HTTP status of a code such as "http_422", or 0.

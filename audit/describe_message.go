@@ -9,17 +9,19 @@ import (
 
 // course is which way a message goes, and what all its records say.
 type course struct {
-	channel  Channel
-	kind     Kind
-	accepted Status // when it was enqueued
-	later    bool   // it is not the first copy of a notification
-	extra    extra
-	base     Record
+	channel Channel
+	kind    Kind
+	submit  Status // when it was enqueued
+	own     bool   // a script here sent it
+	forward bool   // it is a notification on its way to central
+	later   bool   // it is not the first copy of a notification
+	extra   extra
+	base    Record
 }
 
 // course tells a message's way by its destination.
-func (d *Describer) course(e *holdfast.Entry) course {
-	c := course{channel: Message, kind: MessageSend, accepted: Enqueued, base: d.record(e, "", "", "")}
+func (d *Describer) course(e *holdfast.Entry) *course {
+	c := &course{channel: Message, kind: MessageSend, submit: Enqueued, base: d.record(e, "", "", "")}
 	c.extra = extra{Message: e.ID, Destination: e.Destination, Cycle: e.Cycle, Attempt: e.Attempt, Reason: e.Reason, Code: e.Code, Maybe: e.Maybe}
 	r, id := &c.base, string(e.ID)
 	r.Target, r.HTTP = e.Destination, httpStatus(e.Code)
@@ -38,11 +40,15 @@ func (d *Describer) course(e *holdfast.Entry) course {
 	switch category := d.Category(e.Destination); {
 	case copied:
 		c.channel, c.kind, r.Target = Notification, NotifyDeliver, channel
-		r.Site = cmp.Or(source, r.Site) // central delivers what a site sent
+		home := r.Site
+		r.Site = cmp.Or(source, home) // central delivers what a site sent
+		c.own = r.Site == home
+	case category == holdfast.CategoryNotification:
+		c.forward = true
 	case category == holdfast.CategoryExternalSystem:
-		c.channel, c.kind, c.accepted = APIOutbound, CachedCall, Submitted
+		c.channel, c.kind, c.submit = APIOutbound, CachedCall, Submitted
 	case category == holdfast.CategoryCachedDBWrite:
-		c.channel, c.kind, c.accepted = DBOutbound, CachedCall, Submitted
+		c.channel, c.kind, c.submit = DBOutbound, CachedCall, Submitted
 	}
 	if source != r.Site {
 		c.extra.Source = source
@@ -57,49 +63,20 @@ func (c *course) record(ch Channel, k Kind, s Status) Record {
 	return r
 }
 
-func (d *Describer) ofMessage(e *holdfast.Entry) []Record {
-	c := d.course(e)
-	switch e.Kind {
-	case holdfast.Enqueued:
-		if c.later {
-			return nil // the first copy stands for the notification
-		}
-		return []Record{d.accepted(&c, e)}
-	case holdfast.Attempted, holdfast.Reclaimed:
-		return c.attempted(e)
-	case holdfast.TimedOut:
-		return c.ended(nil, e)
-	case holdfast.Requeued:
-		return []Record{c.decided(Retry, Success, e)}
-	case holdfast.Rescheduled:
-		c.extra.In = e.Took.String()
-		return []Record{c.decided(Reschedule, Success, e)}
-	case holdfast.GivenUp:
-		if e.State != holdfast.Discarded { // when the attempt has ended
-			return []Record{c.decided(Discard, Submitted, e)}
-		}
-		return c.ended([]Record{c.decided(Discard, Success, e)}, e)
-	case holdfast.Reached:
-		return []Record{c.reached(e)}
-	default:
-		return nil
-	}
-}
-
 // accepted describes that the node took a message, to deliver it. A site's notification was sent at
 // the site, whose own record says so; central has received it (NO-13).
-func (d *Describer) accepted(c *course, e *holdfast.Entry) Record {
-	c.extra.Cycle, c.extra.Attempt = 0, 0
-	switch own := cmp.Or(d.Site, notify.UnknownSite); {
-	case c.channel == Notification && c.base.Site != own:
+func (c *course) accepted(e *holdfast.Entry) []Record {
+	c.extra.Cycle, c.extra.Attempt, c.base.Actor = 0, 0, e.Actor
+	switch {
+	case c.later: // the first copy stands for the notification
+		return nil
+	case c.channel == Notification && !c.own:
 		c.base.Actor = cmp.Or(e.Actor, c.base.Site)
-		return c.record(Message, MessageReceive, Enqueued)
-	case c.channel == Notification, d.Category(e.Destination) == holdfast.CategoryNotification:
-		c.base.Actor = e.Actor
-		return c.record(Notification, NotifySend, Enqueued)
+		return []Record{c.record(Message, MessageReceive, Enqueued)}
+	case c.channel == Notification, c.forward:
+		return []Record{c.record(Notification, NotifySend, Enqueued)}
 	}
-	c.base.Actor = e.Actor
-	return c.record(c.channel, c.kind, c.accepted)
+	return []Record{c.record(c.channel, c.kind, c.submit)}
 }
 
 // attempted describes one attempt, and the end of the message if it was the last one (NO-13, SF-33).
@@ -145,15 +122,15 @@ func (c *course) ended(list []Record, e *holdfast.Entry) []Record {
 }
 
 // decided describes what a person did to the message.
-func (c *course) decided(k Kind, s Status, e *holdfast.Entry) Record {
+func (c *course) decided(k Kind, s Status, e *holdfast.Entry) []Record {
 	r := c.record(Operator, k, s)
 	r.Target, r.HTTP = string(e.ID), 0
-	return r
+	return []Record{r}
 }
 
 // reached describes that one recipient was asked. Who that is, and what the server said of it, is
 // personal.
-func (c *course) reached(e *holdfast.Entry) Record {
+func (c *course) reached(e *holdfast.Entry) []Record {
 	c.extra.Outcome, c.extra.Detail = e.Outcome.String(), e.Detail
 	s := Attempted
 	switch e.Outcome {
@@ -165,7 +142,7 @@ func (c *course) reached(e *holdfast.Entry) Record {
 	}
 	r := c.record(Notification, NotifyReach, s)
 	r.Target, r.Error, r.Personal = e.Subject, e.Error, []string{"error", "target"}
-	return r
+	return []Record{r}
 }
 
 // personal seals the error of a notification: servers quote addresses.

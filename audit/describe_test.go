@@ -25,7 +25,7 @@ func describer() *audit.Describer {
 	}
 }
 
-func describe(t *testing.T, d *audit.Describer, page ...holdfast.Entry) []audit.Record {
+func described(t *testing.T, d *audit.Describer, page ...holdfast.Entry) []audit.Record {
 	t.Helper()
 	list, err := d.Describe(t.Context(), page)
 	if err != nil {
@@ -135,7 +135,7 @@ func TestEveryEntryHasItsRecords(t *testing.T) {
 	} {
 		c.e.At = time.Date(2026, 11, 30, 9, 0, 0, 1500, time.UTC)
 		var got []string
-		for _, r := range describe(t, describer(), c.e) {
+		for _, r := range described(t, describer(), c.e) {
 			got = append(got, brief(&r))
 			if want := c.e.At.Truncate(time.Microsecond).Add(-r.Took); !r.Occurred.Equal(want) {
 				t.Errorf("%s occurred at %s, want %s", name, r.Occurred, want)
@@ -149,7 +149,7 @@ func TestEveryEntryHasItsRecords(t *testing.T) {
 		}
 	}
 	for k := holdfast.Enqueued; k.String() != "unknown"; k++ {
-		if list := describe(t, describer(), holdfast.Entry{Kind: k, ID: "m", Subject: "s", State: holdfast.Delivered}); len(list) == 0 || strings.HasPrefix(string(list[0].Kind), "Entry") {
+		if list := described(t, describer(), holdfast.Entry{Kind: k, ID: "m", Subject: "s", State: holdfast.Delivered}); len(list) == 0 || strings.HasPrefix(string(list[0].Kind), "Entry") {
 			t.Errorf("entries of the kind %s are not described: %+v", k, list)
 		}
 	}
@@ -166,7 +166,7 @@ func TestARecordNamesItsEventAndOrigin(t *testing.T) {
 			"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		},
 	}}
-	list, again := describe(t, d, e), describe(t, d, e)
+	list, again := described(t, d, e), described(t, d, e)
 	if diff := cmp.Diff(list, again); diff != "" || list[0].ID == list[1].ID {
 		t.Errorf("ids %s and %s; %s", list[0].ID, list[1].ID, diff)
 	}
@@ -174,12 +174,12 @@ func TestARecordNamesItsEventAndOrigin(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	e.Seq++
-	if other := describe(t, d, e); other[0].ID == list[0].ID {
+	if other := described(t, d, e); other[0].ID == list[0].ID {
 		t.Error("two entries have one id")
 	}
 	d.Incarnation = func(context.Context) (string, error) { return "other", nil }
 	e.Seq--
-	if other := describe(t, d, e); other[0].ID == list[0].ID {
+	if other := described(t, d, e); other[0].ID == list[0].ID {
 		t.Error("two histories have one id")
 	}
 }
@@ -195,13 +195,13 @@ func TestSummariesHaveNoSecrets(t *testing.T) {
 		"too long": {`"` + strings.Repeat("ä", 5000) + `"`, `"` + strings.Repeat("ä", 4094) + "…"},
 	} {
 		d.Payload = func(context.Context, holdfast.ID) ([]byte, error) { return []byte(c.payload), nil }
-		r := describe(t, d, holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "erp", About: &holdfast.About{}})[0]
+		r := described(t, d, holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "erp", About: &holdfast.About{}})[0]
 		if r.Request != c.want || len(r.Request) > audit.MaxSummary || !cmp.Equal(r.Personal, []string{"request"}) {
 			t.Errorf("%s: got %q, sealed %v, want %q", name, r.Request, r.Personal, c.want)
 		}
 	}
 	d.Payload = func(context.Context, holdfast.ID) ([]byte, error) { return nil, holdfast.ErrNotFound }
-	if r := describe(t, d, holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", About: &holdfast.About{}})[0]; r.Request != "" {
+	if r := described(t, d, holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", About: &holdfast.About{}})[0]; r.Request != "" {
 		t.Errorf("of a message that was purged: %q", r.Request)
 	}
 }

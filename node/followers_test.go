@@ -66,7 +66,7 @@ func TestAForgottenFollowerIsToldOf(t *testing.T) {
 			t.Errorf("health is %s, and the metrics have no %s:\n%s", health, metric, page)
 		}
 	}
-	shows(`"name":"journal","status":"ok","detail":"followed by reports"`, "holdfast_journal_unread_seconds{follower=\"reports\"} 0\n")
+	shows(`"name":"journal","status":"ok","detail":"followed by audit, reports"`, "holdfast_journal_unread_seconds{follower=\"reports\"} 0\n")
 	put("unread")
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {

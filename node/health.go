@@ -113,6 +113,7 @@ func (n *Node) health() api.Health {
 		add(g.Key, api.OK, "warning: "+g.What)
 	}
 	n.clockHealth(add)
+	n.auditHealth(add)
 	n.special.checks(add)
 	n.progressHealth(add)
 	n.lanesHealth(add)

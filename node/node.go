@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
+	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/run"
@@ -61,6 +62,7 @@ type Node struct {
 	listener  net.Listener
 	store     store
 	kept      nodestore.Store
+	audit     *audit.Log
 	special   special
 	metrics   *metrics.Metrics
 	site      *site.Site // delivers and sweeps
@@ -135,6 +137,7 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	err = run.All(stop, n.halt.watch(slices.Concat(
 		[]run.Part{{Name: "store", Run: n.watchStore}},
 		n.special.parts,
+		[]run.Part{{Name: "audit log", Run: n.audit.Run}},
 		n.role.parts,
 		atOnce(stop, n.role.links...),
 		[]run.Part{
@@ -197,6 +200,7 @@ func (n *Node) finishForwards(ctx context.Context) error {
 // build makes the parts from the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
 	n.kept = nodestore.New(n.store, n.log)
+	n.buildAudit()
 	n.buildProgress()
 	if n.metrics, err = n.newMetrics(); err != nil {
 		return fmt.Errorf("metrics: %w", err)
@@ -216,7 +220,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		return err
 	}
 	service := &admin.Service{
-		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Calls: n.store,
+		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Calls: n.store, Records: n.kept.Audit, AuditLag: n.auditLag, AuditFailures: n.audit.Failures,
 		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.site.Dispatcher().Lane, Waiters: &n.waiters, Control: n.site.Dispatcher(), Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,

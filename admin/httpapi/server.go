@@ -63,6 +63,9 @@ func (s *Server) Handler() (http.Handler, error) {
 	if s.Central != nil {
 		sites(b)
 	}
+	if s.Records != nil {
+		auditing(b)
+	}
 	others(b, slices.ContainsFunc(s.Mounts, func(m Mount) bool { return m.Pattern == receive }))
 	keys := gate.Keys{Refuse: s.Refusal, As: admin.As}
 	if s.Tokens != nil {
