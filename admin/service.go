@@ -100,7 +100,7 @@ func (s *Service) Check() error {
 	need(s.Inbox != nil, "Inbox is nil")
 	need(s.Destinations != nil, "Destinations is nil")
 	need((s.Notify == nil) == (s.Channels == nil) && (s.Directory == nil) == (s.Channels == nil), "Notify, Directory and Channels go together, and one of them is nil")
-	need((s.Records == nil) == (s.AuditLag == nil) && (s.Records == nil) == (s.AuditFailures == nil), "Records, AuditLag and AuditFailures go together, and one of them is nil")
+	need(s.Records == nil && s.AuditLag == nil && s.AuditFailures == nil || s.Records != nil && s.AuditLag != nil && s.AuditFailures != nil, "Records, AuditLag and AuditFailures go together, and one of them is nil")
 	need(s.StuckAfter >= 0 && s.KPIWindow >= 0, "StuckAfter or KPIWindow is negative")
 	need(s.Name != "", "Name is empty")
 	need(s.MaxPayload >= 0, "MaxPayload is negative")

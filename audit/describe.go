@@ -104,33 +104,10 @@ func (d *Describer) of(e *holdfast.Entry) []Record {
 		return d.incoming(e, Enqueued)
 	case holdfast.Called:
 		return d.call(e)
-	case holdfast.Paused:
-		return d.decision(e, Pause, "")
-	case holdfast.Resumed:
-		return d.decision(e, Resume, "")
-	case holdfast.ListPut:
-		return d.decision(e, ListChange, "put")
-	case holdfast.ListRemoved:
-		return d.decision(e, ListChange, "removed")
-	case holdfast.ChannelPut:
-		return d.decision(e, ChannelKind, "put")
-	case holdfast.ChannelRemoved:
-		return d.decision(e, ChannelKind, "removed")
-	case holdfast.TokenAdded:
-		return d.decision(e, TokenChange, "added")
-	case holdfast.TokenRemoved:
-		return d.decision(e, TokenChange, "removed")
-	case holdfast.SiteAdded:
-		return d.decision(e, SiteChange, "added")
-	case holdfast.SiteEnrolled:
-		return d.decision(e, SiteChange, "enrolled")
-	case holdfast.SiteRenewed:
-		return d.decision(e, SiteChange, "renewed")
-	case holdfast.SiteRevoked:
-		return d.decision(e, SiteChange, "revoked")
+	case holdfast.Paused, holdfast.Resumed, holdfast.ListPut, holdfast.ListRemoved, holdfast.ChannelPut, holdfast.ChannelRemoved,
+		holdfast.TokenAdded, holdfast.TokenRemoved, holdfast.SiteAdded, holdfast.SiteEnrolled, holdfast.SiteRenewed, holdfast.SiteRevoked:
 	}
-	// A newer program has written it: what is known of it is kept.
-	return d.decision(e, Kind(fmt.Sprintf("Entry%d", e.Kind)), "")
+	return d.decision(e)
 }
 
 // extra is what a record says in addition to its fields.
@@ -172,11 +149,26 @@ func (d *Describer) record(e *holdfast.Entry, c Channel, k Kind, s Status) Recor
 	}
 }
 
-// decision describes what people did to something that is no message.
-func (d *Describer) decision(e *holdfast.Entry, k Kind, change string) []Record {
-	r := d.record(e, Operator, k, Success)
-	r.Target, r.Extra = e.Subject, extra{Change: change, Code: e.Code, Detail: e.Detail}.json()
-	if e.Actor == "" && change == "enrolled" {
+// decision describes what people did to something that is no message. A kind that a newer program has
+// written is kept as well.
+func (d *Describer) decision(e *holdfast.Entry) []Record {
+	known, ok := map[holdfast.EntryKind]struct {
+		kind   Kind
+		change string
+	}{
+		holdfast.Paused: {Pause, ""}, holdfast.Resumed: {Resume, ""},
+		holdfast.ListPut: {ListChange, "put"}, holdfast.ListRemoved: {ListChange, "removed"},
+		holdfast.ChannelPut: {ChannelKind, "put"}, holdfast.ChannelRemoved: {ChannelKind, "removed"},
+		holdfast.TokenAdded: {TokenChange, "added"}, holdfast.TokenRemoved: {TokenChange, "removed"},
+		holdfast.SiteAdded: {SiteChange, "added"}, holdfast.SiteEnrolled: {SiteChange, "enrolled"},
+		holdfast.SiteRenewed: {SiteChange, "renewed"}, holdfast.SiteRevoked: {SiteChange, "revoked"},
+	}[e.Kind]
+	if !ok {
+		known.kind = Kind(fmt.Sprintf("Entry%d", e.Kind))
+	}
+	r := d.record(e, Operator, known.kind, Success)
+	r.Target, r.Extra = e.Subject, extra{Change: known.change, Code: e.Code, Detail: e.Detail}.json()
+	if e.Kind == holdfast.SiteEnrolled {
 		r.Actor = e.Subject // the site itself
 	}
 	return []Record{r}

@@ -97,8 +97,8 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		h = func(ctx context.Context, in *In) (*Out, error) {
 			began := time.Now()
 			out, err := answer(ctx, in)
-			detail, any := detailOf(out, cmp.Or(r.status, http.StatusOK), err, time.Since(began))
-			if any {
+			detail, worth := detailOf(out, cmp.Or(r.status, http.StatusOK), err, time.Since(began))
+			if worth {
 				_ = b.Called(ctx, r.id, subject(in), err, detail...) // it is logged, and changes no answer
 			}
 			return out, err
