@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 	"fanout":              {"."},
 	"fanout/notificaties": {".", "fanout"},
 	"track":               {".", "notify"}, // origins are those of notifications
-	"audit":               {".", "rows"},
+	"audit":               {".", "notify", "rows"},
 	"link":                {".", "wire", "transport", "notify", "track", "audit", "link/sites"}, // its envelopes and batches are those between peers
 	"link/sites":          {".", "audit"},                                                       // what stores keep of sites: they bring no server along
 	"replicate":           {".", "wire"},

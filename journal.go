@@ -58,6 +58,8 @@ type Follower struct {
 	// rows that project returned are committed when project is called again. So read here what
 	// project must know of its own rows, and keep it in memory. Nil: nothing is called.
 	Resume func(ctx context.Context) error
+	// About gives each entry of a message in the outbox what is known of the message: Entry.About.
+	About bool
 }
 
 // FollowerInfo is how far a follower has come.
@@ -153,6 +155,16 @@ type Entry struct {
 	Took        time.Duration // of an attempt; of a Rescheduled entry, from At until the next try
 	Actor       string        // the person or token that did it; empty: neither did
 	Detail      []byte        // more about it, as JSON; nil: no detail
+	About       *About        // of the message in the outbox; nil: there is none, or nobody asked
+}
+
+// About is what a message says of itself, without its payload. Only a Follower that asks is given it.
+type About struct {
+	Source, Endpoint string
+	Kind             Kind
+	CorrelationID    string
+	Headers          map[string]string
+	Created          time.Time
 }
 
 // Limits of appended entries: how many one call may have, and how many bytes each field may have.

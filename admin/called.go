@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,10 +22,12 @@ type CallLog interface {
 // callBound is how long an answer waits for the journal.
 const callBound = 2 * time.Second
 
-// Called tells Calls about a call that has ended: its operation, its subject and its result.
-func (s *Service) Called(ctx context.Context, operation, subject string, result error) {
+// Called tells Calls about a call that has ended: its operation, its subject and its result. detail is
+// keys and values of the entry's detail. The answer waits for it for a moment, and is the same if it
+// fails (AU-09). So is the error, which is for a call that must not go on without its entry.
+func (s *Service) Called(ctx context.Context, operation, subject string, result error, detail ...any) error {
 	if s.Calls == nil {
-		return
+		return nil
 	}
 	e := holdfast.Entry{Kind: holdfast.Called, Code: operation, Subject: api.Clip(subject), Actor: api.Clip(Actor(ctx)), Outcome: holdfast.Succeeded}
 	if result != nil {
@@ -37,7 +40,7 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 			if denied(ctx, p) {
 				more, tell := s.denials.take(denial{e.Actor, operation}, time.Now())
 				if !tell {
-					return
+					return nil
 				}
 				if more > 0 {
 					e.Error = fmt.Sprintf("%s (and %d times more since the last entry)", e.Error, more)
@@ -45,16 +48,25 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 			}
 		}
 	}
+	more := map[string]any{}
+	for i := 0; i+1 < len(detail); i += 2 {
+		more[fmt.Sprint(detail[i])] = detail[i+1]
+	}
+	if b, err := json.Marshal(more); err == nil && len(more) > 0 && len(b) <= holdfast.MaxDetail {
+		e.Detail = b
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	defer cancel()
-	if err := s.Calls.Append(ctx, e); err != nil {
+	err := s.Calls.Append(ctx, e)
+	if err != nil {
 		s.Log().LogAttrs(ctx, slog.LevelWarn, "API call not written to the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
 	}
+	return err
 }
 
 // Denied tells Calls about a caller who lacks the right to an operation.
 func (s *Service) Denied(ctx context.Context, operation string, p *api.Problem) {
-	s.Called(ctx, operation, "", p)
+	_ = s.Called(ctx, operation, "", p) // it is logged
 }
 
 // IsDenied reports whether an error says that the caller's rights do not suffice.

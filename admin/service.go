@@ -47,8 +47,15 @@ type Service struct {
 
 	// Journal is kept for its followers. Nil: the node keeps none.
 	Journal JournalKeeper
-	// Calls is told of each call that may change something, except of sent messages. Nil: nobody is told.
+	// Calls is told of each call that changes something or reads content, except of sent messages (AU-09).
+	// Nil: nobody is told.
 	Calls CallLog
+
+	// Records is what can be asked of the audit log. AuditLag returns how far the log is behind what has
+	// happened, and AuditFailures how often it could not be written since the start. All of them, or none.
+	Records       AuditRecords
+	AuditLag      func(ctx context.Context) (time.Duration, error)
+	AuditFailures func() int64
 
 	// Destinations lists where messages may be sent to, with the defaults for a message.
 	Destinations func() []Destination
@@ -104,6 +111,7 @@ func (s *Service) Check() error {
 	need(s.Inbox != nil, "Inbox is nil")
 	need(s.Destinations != nil, "Destinations is nil")
 	need((s.Notify == nil) == (s.Channels == nil) && (s.Directory == nil) == (s.Channels == nil), "Notify, Directory and Channels go together, and one of them is nil")
+	need(s.Records == nil && s.AuditLag == nil && s.AuditFailures == nil || s.Records != nil && s.AuditLag != nil && s.AuditFailures != nil, "Records, AuditLag and AuditFailures go together, and one of them is nil")
 	need(s.StuckAfter >= 0 && s.KPIWindow >= 0, "StuckAfter or KPIWindow is negative")
 	need(s.Name != "", "Name is empty")
 	need(s.MaxPayload >= 0, "MaxPayload is negative")

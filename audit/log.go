@@ -118,7 +118,7 @@ func (l *Log) lead(ctx context.Context) error {
 	follow := func(ctx context.Context) error {
 		l.leads.Store(true)
 		defer l.leads.Store(false)
-		return l.Journal.Project(ctx, holdfast.Follower{Name: FollowerName, FromStart: true, Resume: l.resume}, l.project)
+		return l.Journal.Project(ctx, holdfast.Follower{Name: FollowerName, FromStart: true, About: true, Resume: l.resume}, l.project)
 	}
 	if !l.Shared {
 		return follow(ctx)
@@ -257,7 +257,7 @@ func (l *Log) append(r *Record) (list []holdfast.Row, err error) {
 	l.head = ChainHash(seq, l.head, leaf)
 	list = append(list, Row(l.log.Log, seq, r, data, l.head))
 	for _, v := range values {
-		list = append(list, &rows.AuditValue{Log: l.log.Log, Seq: seq, Field: v.Field, Salt: v.Salt, Value: v.Text})
+		list = append(list, &rows.AuditValue{Log: l.log.Log, Seq: seq, Field: v.Field, At: r.Occurred.UnixMicro(), Salt: v.Salt, Value: v.Text})
 	}
 	return list, nil
 }

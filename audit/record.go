@@ -30,6 +30,7 @@ const (
 	CachedCall     Kind = "CachedCall"     // of a foreign system or database
 	NotifySend     Kind = "NotifySend"     // a notification was accepted
 	NotifyDeliver  Kind = "NotifyDeliver"  // NO-13
+	NotifyReach    Kind = "NotifyReach"    // one recipient was asked; the attempt as a whole is a NotifyDeliver
 	MessageSend    Kind = "MessageSend"    // to a peer
 	MessageReceive Kind = "MessageReceive" // from a peer
 	APICall        Kind = "ApiCall"

@@ -18,9 +18,14 @@ type Store interface {
 	Lease(ctx context.Context, mine int64) (int64, error)
 	// AddCheckpoint keeps a checkpoint, unless there is one of the same log and size.
 	AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error
+	SignedReader
+}
+
+// SignedReader is a Reader that finds the newest checkpoint.
+type SignedReader interface {
+	Reader
 	// Newest returns the largest checkpoint of a log, or nil if there is none.
 	Newest(ctx context.Context, origin string) (*rows.AuditCheckpoint, error)
-	Reader
 }
 
 // Reader reads logs. Its methods may be called concurrently.

@@ -2,17 +2,12 @@ package node
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/internal/run"
-	"github.com/holdfast-mq/holdfast/metrics"
 )
 
 // buildAudit makes the log of audit records, and what looks after it.
@@ -25,8 +20,9 @@ func (n *Node) buildAudit() error {
 	if shared { // one log for all nodes of the database, which send under one source
 		name = n.cfg.Source()
 	}
+	d := &audit.Describer{Site: n.cfg.Source(), Node: name, Incarnation: n.kept.Audit.Incarnation, Category: n.categoryOf}
 	l := &audit.Log{
-		Store: n.kept.Audit, Journal: n.store, Describe: n.describe, Site: n.cfg.Source(), Node: name, Shared: shared, Logger: n.log,
+		Store: n.kept.Audit, Journal: n.store, Describe: d.Describe, Site: n.cfg.Source(), Node: name, Shared: shared, Logger: n.log,
 	}
 	if n.cfg.Audit.Witness != "" {
 		l.Witness = audit.File(n.cfg.Audit.Witness)
@@ -93,71 +89,4 @@ func (n *Node) verifyAudit(ctx context.Context) error {
 		}
 		told = report.Status
 	}
-}
-
-// auditHealth reports whether the log is written, signed and intact.
-func (n *Node) auditHealth(add addCheck) {
-	if n.audit == nil {
-		return
-	}
-	if problem := n.audit.Problem(); problem != "" {
-		add("audit log", api.Degraded, "no checkpoint is signed: "+problem)
-		return
-	}
-	r := n.audited.Load()
-	if r == nil {
-		return
-	}
-	for _, l := range r.Logs {
-		if l.Fault != "" {
-			add("audit log", api.Degraded, fmt.Sprintf("%s is not what was written: %s at record %d: %s", l.Origin, l.Fault, l.Seq, l.Detail))
-		}
-	}
-}
-
-// measuredAudit returns the numbers of the audit log.
-func (n *Node) measuredAudit() metrics.Source {
-	const intact, failures = "holdfast_audit_intact", "holdfast_audit_write_failures_total"
-	return metrics.Source{
-		Metrics: []metrics.Metric{
-			{Name: intact, Help: "1 if the audit log was what was written when the node verified it last, 0 if not. Absent until then."},
-			{Name: failures, Help: "How often audit records could not be written. They are written later.", Counter: true},
-		},
-		Read: func(see func(name string, value int64, label ...string)) {
-			if n.audit == nil {
-				return
-			}
-			see(failures, n.audit.Failures())
-			if r := n.audited.Load(); r != nil {
-				whole := int64(1)
-				if r.Status == audit.Broken {
-					whole = 0
-				}
-				see(intact, whole)
-			}
-		},
-	}
-}
-
-// describe makes audit records of calls of the API.
-func (n *Node) describe(ctx context.Context, page []holdfast.Entry) (list []audit.Record, err error) {
-	incarnation, err := n.kept.Audit.Incarnation(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range page {
-		e := &page[i]
-		if e.Kind != holdfast.Called {
-			continue
-		}
-		r := audit.Record{
-			ID: holdfast.ID(fmt.Sprintf("%s-%d", incarnation, e.Seq)), Occurred: e.At, Channel: audit.APIInbound, Kind: audit.APICall, Status: audit.Success,
-			Site: n.cfg.Source(), Node: n.cfg.Node.ID, Actor: e.Actor, Target: e.Subject, Error: e.Error, Extra: json.RawMessage(e.Detail),
-		}
-		if r.HTTP, _ = strconv.Atoi(e.Code); e.Error != "" {
-			r.Status = audit.Failed
-		}
-		list = append(list, r)
-	}
-	return list, nil
 }

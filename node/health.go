@@ -120,8 +120,8 @@ func (n *Node) health() api.Health {
 		add(g.Key, api.OK, "warning: "+g.What)
 	}
 	n.clockHealth(add)
-	n.special.checks(add)
 	n.auditHealth(add)
+	n.special.checks(add)
 	n.progressHealth(add)
 	n.lanesHealth(add)
 	if s := n.seen.Load(); s != nil {

@@ -30,7 +30,7 @@ func statements(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, verbs := map[string]string{}, regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b`)
+	all, known, verbs := map[string]string{}, map[string]string{}, regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b`)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -43,10 +43,12 @@ func statements(t *testing.T) map[string]string {
 			switch n := n.(type) {
 			case *ast.ValueSpec:
 				for i, value := range n.Values {
-					if l, ok := value.(*ast.BasicLit); ok && l.Kind == token.STRING {
-						if text, err := strconv.Unquote(l.Value); err == nil && verbs.MatchString(text) {
-							all[n.Names[i].Name] = text
-						}
+					text, ok := constant(value, known)
+					if !ok {
+						continue
+					}
+					if known[n.Names[i].Name] = text; verbs.MatchString(text) {
+						all[n.Names[i].Name] = text
 					}
 				}
 				return false
@@ -62,6 +64,22 @@ func statements(t *testing.T) map[string]string {
 		t.Fatalf("found %d statements: that cannot be all", len(all))
 	}
 	return all
+}
+
+// constant returns a text that is put together from literals and known constants.
+func constant(e ast.Expr, known map[string]string) (text string, ok bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.Ident:
+		text, ok = known[e.Name]
+	case *ast.BinaryExpr:
+		left, first := constant(e.X, known)
+		right, second := constant(e.Y, known)
+		return left + right, first && second
+	}
+	return text, ok
 }
 
 // Tokens and sites are looked for at each request: no statement reads a whole table.

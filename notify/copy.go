@@ -19,6 +19,18 @@ func Lane(channel string) string { return LanePrefix + channel }
 // ChannelOf returns the channel of a lane.
 func ChannelOf(lane string) (channel string, ok bool) { return strings.CutPrefix(lane, LanePrefix) }
 
+// CopyOf returns the id of the notification of which a message with these headers is a copy, or "",
+// and whether it is the first copy.
+func CopyOf(destination string, headers map[string]string) (id holdfast.ID, first bool) {
+	id, err := holdfast.ParseID(headers[headerNotification])
+	if err != nil {
+		return "", false
+	}
+	channel, _ := ChannelOf(destination)
+	lead, _, _ := strings.Cut(headers[headerCopies], ",")
+	return id, lead == "" || lead == channel
+}
+
 // Headers of a copy's message.
 const (
 	headerNotification = "hf-notification" // id of the notification

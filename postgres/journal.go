@@ -23,7 +23,7 @@ func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx
 		wake := db.wakes.followers.Subscribe()
 		defer wake.Stop()
 		defer db.following.Begin(f.Name)()
-		err = follow.Run(ctx, &journal{db: db}, f, wake.C, project)
+		err = follow.Run(ctx, &journal{db: db, about: f.About}, f, wake.C, project)
 	}
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("project journal for %q: %w", f.Name, err)
@@ -76,8 +76,9 @@ type place struct {
 
 // journal is the store of a follower's loop.
 type journal struct {
-	db   *DB
-	turn uint64 // the history of the last page
+	db    *DB
+	about bool
+	turn  uint64 // the history of the last page
 }
 
 // Register implements follow.Store.
@@ -94,16 +95,25 @@ func (j *journal) Read(ctx context.Context, name string) (p follow.Page[place], 
 	if p.From.tx == "" {
 		return p, fmt.Errorf("it is not followed any more: %w", holdfast.ErrNotFound)
 	}
-	err = j.db.read(ctx, eventsAfter, []any{p.From.tx, p.From.seq, follow.Limit}, func(rows pgx.Rows) error {
+	err = j.db.read(ctx, eventsAfter, []any{p.From.tx, p.From.seq, follow.Limit, j.about}, func(rows pgx.Rows) error {
 		var e holdfast.Entry
 		var at place
 		var id, more []byte
-		err := j.db.scanEvent(rows, &e, &at.tx, &id, &e.Destination, &e.Subject, &more)
+		var a holdfast.About
+		var headers *string
+		var created *int64
+		err := j.db.scanEvent(rows, &e, &at.tx, &id, &e.Destination, &e.Subject, &more, &a.Source, &a.Kind, &a.Endpoint, &headers, &a.CorrelationID, &created)
 		if at.seq = e.Seq; id != nil {
 			e.ID = idFrom(id)
 		}
 		if len(more) > 0 {
 			e.Detail = more
+		}
+		if created != nil {
+			m := holdfast.Message{ID: e.ID}
+			j.db.readExtras(&m, headers, nil)
+			a.Headers, a.Created = m.Headers, j.db.clock.wall(*created)
+			e.About = &a
 		}
 		p.Entries, p.Ends = append(p.Entries, e), append(p.Ends, at)
 		return err

@@ -225,8 +225,11 @@ const (
 	dropFollower = `DELETE FROM hf_follower WHERE name = $1 RETURNING name`
 	// eventsAfter reads only entries that no earlier one can precede any more: those of
 	// transactions older than every open one.
-	eventsAfter = `SELECT e.tx::text, coalesce(m.id, e.id), coalesce(l.destination, ''), coalesce(e.subject, ''), coalesce(e.detail, ''), ` + eventColumns + ` FROM hf_entry AS e
-		LEFT JOIN LATERAL (SELECT id, lane FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m ON true
+	eventsAfter = `SELECT e.tx::text, coalesce(m.id, e.id), coalesce(l.destination, ''), coalesce(e.subject, ''), coalesce(e.detail, ''),
+			coalesce(r.source, ''), coalesce(r.kind, ''), coalesce(r.endpoint, ''), CASE WHEN $4 THEN m.headers END, coalesce(CASE WHEN $4 THEN m.corr END, ''), CASE WHEN $4 THEN m.created END,
+			` + eventColumns + ` FROM hf_entry AS e
+		LEFT JOIN LATERAL (SELECT id, lane, route, headers, corr, created FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m ON true
 		LEFT JOIN LATERAL (SELECT destination FROM hf_lane AS h WHERE h.lane = m.lane OFFSET 0) AS l ON true
+		LEFT JOIN LATERAL (SELECT source, kind, endpoint FROM hf_route AS h WHERE $4 AND h.route = m.route OFFSET 0) AS r ON true
 		WHERE (e.message IS NULL OR m.id IS NOT NULL) AND (e.tx, e.seq) > ($1::text::xid8, $2) AND e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx, e.seq LIMIT $3`
 )

@@ -43,6 +43,7 @@ type AuditValue struct {
 	Log   int64  `row:"log,key"`
 	Seq   int64  `row:"seq,key"`
 	Field string `row:"field,key"`
+	At    int64  `row:"at"` // the record's, to search by
 	Salt  []byte `row:"salt"`
 	Value string `row:"value"`
 }

@@ -27,7 +27,7 @@ func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx
 	wake := db.followers.Subscribe()
 	defer wake.Stop()
 	defer db.following.Begin(f.Name)()
-	err := follow.Run(ctx, journal{db}, f, wake.C, project)
+	err := follow.Run(ctx, journal{db, f.About}, f, wake.C, project)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("project journal for %q: %w", f.Name, err)
 	}
@@ -35,7 +35,10 @@ func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx
 }
 
 // journal implements the store of a follower's loop.
-type journal struct{ db *DB }
+type journal struct {
+	db    *DB
+	about bool
+}
 
 // Register implements follow.Store.
 func (j journal) Register(ctx context.Context, f holdfast.Follower) error {
@@ -116,7 +119,7 @@ func (j journal) Read(ctx context.Context, name string) (p follow.Page[int64], e
 		return p, j.db.noted(err)
 	}
 	err = s.each(ctx, eventsAfter, func(found *sql.Rows) error {
-		v, err := values(found, eventColumnCount)
+		v, err := values(found, eventColumnCount+6)
 		if err != nil {
 			return err
 		}
@@ -128,9 +131,12 @@ func (j journal) Read(ctx context.Context, name string) (p follow.Page[int64], e
 		if v[17] != nil {
 			e.Detail = []byte(asText(v[17]))
 		}
+		if v[23] != nil {
+			e.About = j.db.readAbout(&e, v[18:])
+		}
 		p.Entries, p.Ends = append(p.Entries, e), append(p.Ends, e.Seq)
 		return nil
-	}, p.From, follow.Limit)
+	}, p.From, follow.Limit, j.about)
 	return p, j.db.noted(err)
 }
 

@@ -82,6 +82,15 @@ func (db *DB) readEvent(v func(i int) any) holdfast.Entry {
 	}
 }
 
+// readAbout makes what an entry says of its message.
+func (db *DB) readAbout(e *holdfast.Entry, v []any) *holdfast.About {
+	m := holdfast.Message{ID: e.ID}
+	db.readExtras(&m, asText(v[3]), "")
+	return &holdfast.About{
+		Source: asText(v[0]), Kind: holdfast.Kind(asText(v[1])), Endpoint: asText(v[2]), Headers: m.Headers, CorrelationID: asText(v[4]), Created: db.clock.wall(asInt(v[5])),
+	}
+}
+
 // detail encodes one more value of an entry as JSON.
 func detail(name, value string) []byte {
 	b, err := json.Marshal(map[string]string{name: value})

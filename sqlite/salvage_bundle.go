@@ -31,7 +31,7 @@ func (s *salvage) oldBundle(number int64) *rows.Bundle {
 // contentOf returns the payload of a message, or of its bundle.
 func (s *salvage) contentOf(body sqlitefile.Row) []byte {
 	if body.Null(1) {
-		return body.Bytes(2)
+		return body.Bytes(4)
 	}
 	if b := s.oldBundle(body.Int(1)); b != nil {
 		return b.Payload

@@ -68,7 +68,7 @@ func (s *salvage) match(r, body sqlitefile.Row) (holdfast.Message, bool) {
 	}
 	for _, route := range s.routes[r.Int(2)] {
 		for _, destination := range s.lanes[route.lane] {
-			if m := s.messageFrom(r, body, route, destination); messageHash(&m, body.Text(3), body.Text(5)) == hash {
+			if m := s.messageFrom(r, body, route, destination); messageHash(&m, body.Text(2), body.Text(5)) == hash {
 				return m, true
 			}
 		}
@@ -91,7 +91,7 @@ func (s *salvage) matchAny(r, body sqlitefile.Row) (m holdfast.Message, ok bool)
 func (s *salvage) messageFrom(r, body sqlitefile.Row, route oldRoute, destination string) holdfast.Message {
 	return holdfast.Message{
 		ID: idFrom(r.Values[1]), Source: route.source, Destination: destination, Kind: holdfast.Kind(route.kind), Endpoint: route.endpoint,
-		OrderingKey: r.Text(14), Payload: s.contentOf(body), CorrelationID: body.Text(4), TTL: duration(body.Int(6)),
+		OrderingKey: r.Text(14), Payload: s.contentOf(body), CorrelationID: body.Text(3), TTL: duration(body.Int(6)),
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *salvage) strayMessages(ctx context.Context) (err error) {
 		switch content := last(r).(type) {
 		case int64: // a hash
 			s.stray[r.ID] = r
-			bytes += len(r.Bytes(2))
+			bytes += len(r.Bytes(4))
 		case []byte: // of a bundle, which has as many columns as a body
 			s.strayBundles[r.ID] = r
 			bytes += len(content)
@@ -325,7 +325,7 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 	if o.sound {
 		hash = o.body.Int(8)
 	}
-	bundle, content := intOrNull(o.body, 1), o.body.Bytes(2)
+	bundle, content := intOrNull(o.body, 1), o.body.Bytes(4)
 	if bundle != nil {
 		known, ok := s.notified(r.ID)
 		if !ok || known.Seq != bundle { // nothing beside it would keep the bundle
@@ -334,7 +334,7 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 			return err
 		}
 	}
-	if _, err := tx.exec(salvageBody, r.ID, bundle, payload(content), nullText(o.body.Text(3)), nullText(o.body.Text(4)),
+	if _, err := tx.exec(salvageBody, r.ID, bundle, payload(content), nullText(o.body.Text(2)), nullText(o.body.Text(3)),
 		nullText(o.body.Text(5)), intOrNull(o.body, 6), intOrNull(o.body, 7), hash); err != nil {
 		return err
 	}

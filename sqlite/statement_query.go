@@ -166,8 +166,9 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	getFollower:   `SELECT cursor FROM hf_follower WHERE name = ?1`,
 	unreadSince: `SELECT name, (SELECT e.at FROM hf_entry AS e WHERE e.seq > cursor
 		AND (e.message IS NULL OR EXISTS (SELECT 1 FROM hf_message AS m WHERE m.seq = e.message)) ORDER BY e.seq LIMIT 1) FROM hf_follower ORDER BY name`,
-	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_entry AS e
+	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail, r.source, r.kind, r.endpoint, b.headers, b.corr, CASE WHEN ?3 THEN m.created END FROM hf_entry AS e
 		LEFT JOIN hf_message AS m ON m.seq = e.message LEFT JOIN hf_lane AS l ON l.lane = m.lane
+		LEFT JOIN hf_route AS r ON ?3 AND r.route = m.route LEFT JOIN hf_body AS b ON ?3 AND b.seq = m.seq
 		WHERE e.seq > ?1 AND (e.message IS NULL OR m.seq IS NOT NULL) ORDER BY e.seq LIMIT ?2`,
 
 	// Every change moves one of these values, except a claim and a purge of delivered messages.

@@ -33,6 +33,7 @@ func journal(t *testing.T, m Maker) {
 		"every kind says who and what":          entryKinds,
 		"what is unread is kept":                unreadKept,
 		"what is appended is checked":           appendChecked,
+		"an entry says what its message says":   entryAbout,
 	})
 }
 
@@ -484,4 +485,46 @@ func appendChecked(k *kit) {
 		got[i].Seq, got[i].At = 0, time.Time{}
 	}
 	equal(k, "appended entries", got, want)
+}
+
+func entryAbout(k *kit) {
+	known := &ledger{k: k, name: "known"}
+	known.read()
+	m := holdfast.Message{
+		ID: "m", Source: "plant", Endpoint: "E", Kind: holdfast.Command, CorrelationID: "c", Headers: map[string]string{"hf-script": "s", "traceparent": "00-1"},
+		Payload: []byte(`"` + strings.Repeat("x", 100<<10) + `"`), // on many pages
+	}
+	k.put(m, holdfast.Message{ID: "n"})
+	for _, c := range k.claim(2) {
+		k.wins(c, parked())
+	}
+	if err := k.Append(k.ctx(), holdfast.Entry{Kind: holdfast.Called, Subject: "m", Code: "retryMessage"}); err != nil {
+		k.t.Fatal(err)
+	}
+	created := k.get("m").Created
+	for _, asks := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(k.ctx())
+		seen := map[holdfast.ID][]*holdfast.About{}
+		n := 0
+		err := k.Project(ctx, holdfast.Follower{Name: fmt.Sprint("asks ", asks), FromStart: true, About: asks}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
+			for i := range page {
+				seen[page[i].ID] = append(seen[page[i].ID], page[i].About)
+			}
+			if n += len(page); n == 5 {
+				cancel()
+			}
+			return nil, nil
+		})
+		cancel()
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		want := map[holdfast.ID][]*holdfast.About{"m": {nil, nil}, "n": {nil, nil}, "": {nil}}
+		if asks {
+			a := &holdfast.About{Source: m.Source, Endpoint: m.Endpoint, Kind: m.Kind, CorrelationID: m.CorrelationID, Headers: m.Headers, Created: created}
+			b := &holdfast.About{Source: k.get("n").Message.Source, Kind: holdfast.Signal, Endpoint: k.get("n").Message.Endpoint, Created: k.get("n").Created}
+			want["m"], want["n"] = []*holdfast.About{a, a}, []*holdfast.About{b, b}
+		}
+		equal(k, fmt.Sprintf("what entries say of messages, asked: %v", asks), seen, want)
+	}
 }

@@ -2,8 +2,11 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +47,53 @@ func TestCallsAreToldOf(t *testing.T) {
 		"called discard-site-message plant-7/m local permanent",
 	}
 	if d := cmp.Diff(log.lines, want); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+}
+
+// Each route says whether the audit log has its calls (AU-09): those that change something or read
+// content, but not health, numbers, lists without content, and what is sent. A new route is added here.
+func TestEachRouteSaysWhetherItsCallsAreRecorded(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			Audited     *bool  `json:"x-audited"`
+		} `json:"paths"`
+	}
+	w := serve(t).do(t, call{method: http.MethodGet, path: "/openapi.json"})
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	recorded := map[string][]string{}
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			switch {
+			case op.Audited == nil:
+				if !strings.HasPrefix(path, "/v1/link") && !slices.Contains([]string{"/healthz", "/readyz", "/metrics", "/openapi.json"}, path) {
+					t.Errorf("%s %s does not say whether its calls are recorded", method, path)
+				}
+			case method == "get" && *op.Audited:
+				recorded["reads content"] = append(recorded["reads content"], op.OperationID)
+			case method == "get":
+				recorded["reads no content"] = append(recorded["reads no content"], op.OperationID)
+			case !*op.Audited:
+				recorded["sends"] = append(recorded["sends"], op.OperationID)
+			}
+		}
+	}
+	for _, list := range recorded {
+		slices.Sort(list)
+	}
+	if d := cmp.Diff(recorded, map[string][]string{
+		"reads content": {"get-message", "get-notification", "get-site-message", "list-inbox", "query-audit"},
+		"reads no content": {
+			"audit-kpis", "export-audit", "get-audit-record", "get-channel", "get-destination", "get-list", "get-site", "health", "inbox-stats", "list-channels",
+			"list-destinations", "list-lists", "list-messages", "list-notifications", "list-site-messages", "list-sites", "list-tokens",
+			"notification-kpis", "outbox-failed", "outbox-stats",
+		},
+		"sends": {"send-message", "send-notification"},
+	}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}
 }

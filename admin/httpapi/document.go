@@ -35,6 +35,7 @@ func (b *builder) document() http.Handler {
 		{Name: "journal", Description: "Who follows what happens in the store."},
 		{Name: "sites", Description: "Sites that forward to this central node: who they are, and what waits there. Only a central node has these routes."},
 		{Name: "activity", Description: "What happened to messages, and who did what about them."},
+		{Name: "audit", Description: "What has happened on the node, and who did it."},
 		{Name: "diagnostics", Description: "Health and numbers."},
 		{Name: "node", Description: "Routes of the same listener that are not part of the operator API."},
 	}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/admintest"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
+	"github.com/holdfast-mq/holdfast/nodestore"
 )
 
 // fixture is a server over a stand-in store, without a socket.
@@ -29,7 +31,9 @@ func serve(tb testing.TB, edit ...func(*httpapi.Server)) *fixture {
 	tb.Helper()
 	store, sites, channels := &admintest.Memory{}, &admintest.Sites{}, &admintest.Channels{}
 	f := &fixture{store: store, sites: sites, channels: channels, Server: &httpapi.Server{Service: &admin.Service{
-		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Directory: store, Channels: channels, Name: "plant-7", Version: "1.2.3",
+		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Directory: store, Channels: channels, Name: "plant-7",
+		Records: &nodestore.Audit{}, AuditLag: func(context.Context) (time.Duration, error) { return 0, nil }, AuditFailures: func() int64 { return 0 },
+		Version: "1.2.3",
 		Destinations: func() []admin.Destination {
 			return []admin.Destination{
 				{Name: "inventory", TTL: 24 * time.Hour},

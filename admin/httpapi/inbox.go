@@ -24,7 +24,7 @@ type doneInput struct {
 func inbox(b *builder) {
 	inbox := admin.Inbox{Service: b.Service}
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/inbox", id: "list-inbox", tag: "inbox", right: api.Read,
+		method: http.MethodGet, path: "/v1/inbox", id: "list-inbox", content: true, tag: "inbox", right: api.Read,
 		summary: "List received messages", description: "Messages of endpoints that keep them, until they are marked done.",
 	}, func(ctx context.Context, in *inboxInput) (*answer[api.KeptPage], error) {
 		return answerOf(inbox.Kept(ctx, holdfast.KeptQuery{Endpoint: in.Endpoint, Limit: in.Limit, After: in.After}))

@@ -47,7 +47,7 @@ func notifications(b *builder) {
 		return answerOf(all.KPIs(ctx))
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification", tag: "notifications", right: api.Read, scoped: true,
+		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification", content: true, tag: "notifications", right: api.Read, scoped: true,
 		summary: "Show a notification",
 		description: "How it stands, over which channels it goes, every attempt, and the result for each recipient. A site only tells how it stands: " +
 			"from its own store while it holds the notification, and by asking central afterwards.",

@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -38,6 +41,7 @@ type route struct {
 	requestSample any
 	slow          bool // the answer may take longer than the server's deadline
 	sends         bool // the journal has the message that it enqueues, not the call
+	content       bool // it reads content: a GET that the journal has all the same (AU-09)
 }
 
 // answer is a complete answer with status 200, or with the route's status.
@@ -98,14 +102,16 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		Summary: r.summary, Description: r.description,
 		DefaultStatus: r.status, MaxBodyBytes: limit,
 		Security:   byToken(),
-		Extensions: map[string]any{"x-right": r.right, "x-scoped": r.scoped},
+		Extensions: map[string]any{"x-right": r.right, "x-scoped": r.scoped, "x-audited": r.audited()},
 		Responses:  b.responses(r),
 	}
-	answer, subject, quiet := h, subjectOf[In](), r.method == http.MethodGet || r.sends
+	answer, subject := h, subjectOf[In]()
 	h = func(ctx context.Context, in *In) (*Out, error) {
+		began := time.Now()
 		out, err := answer(ctx, in)
-		if !quiet || admin.IsDenied(err) {
-			b.Called(ctx, r.id, subject(in), err)
+		detail, worth := detailOf(out, cmp.Or(r.status, http.StatusOK), err, time.Since(began))
+		if worth && r.audited() || admin.IsDenied(err) {
+			_ = b.Called(ctx, r.id, subject(in), err, detail...) // it is logged, and changes no answer
 		}
 		return out, err
 	}
@@ -122,6 +128,29 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 			}},
 		}
 	}
+}
+
+// audited reports whether the journal has each call of the route. Otherwise it has what the call did.
+func (r *route) audited() bool { return r.content || r.method != http.MethodGet && !r.sends }
+
+// detailOf returns what the journal says about a call beside its result. A page without content is not
+// worth an entry: programs ask for one again and again.
+func detailOf(out any, status int, err error, took time.Duration) (detail []any, worth bool) {
+	if err != nil {
+		status = http.StatusInternalServerError
+		if p, ok := errors.AsType[*api.Problem](err); ok {
+			status = p.Status
+		}
+		out = nil
+	}
+	detail = []any{"status", status, "tookUs", took.Microseconds()}
+	switch out := out.(type) {
+	case *answer[api.KeptPage]:
+		return append(detail, "rows", len(out.Body.Messages)), len(out.Body.Messages) > 0
+	case *answer[api.AuditPage]:
+		detail = append(detail, "rows", len(out.Body.Records), "filter", out.Body.Filter)
+	}
+	return detail, true
 }
 
 // subjectOf returns a function that names the subject of a request: its path's parameters.

@@ -65,6 +65,9 @@ func (s *Server) Handler() (http.Handler, error) {
 		sites(b)
 		siteCalls(b)
 	}
+	if s.Records != nil {
+		auditing(b)
+	}
 	others(b, slices.ContainsFunc(s.Mounts, func(m Mount) bool { return m.Pattern == receive }))
 	keys := gate.Keys{Refuse: s.Refusal, As: admin.As, Denied: s.Denied}
 	if s.Tokens != nil {

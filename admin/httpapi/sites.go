@@ -101,7 +101,7 @@ func sites(b *builder) {
 		return answerOf(there.List(ctx, &admin.MessageQuery{States: in.State, Destination: in.Destination, Held: in.Held, After: in.After, Limit: in.Limit}))
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/sites/{site}/messages/{id}", id: "get-site-message", tag: "sites", right: api.Read, scoped: true,
+		method: http.MethodGet, path: "/v1/sites/{site}/messages/{id}", id: "get-site-message", content: true, tag: "sites", right: api.Read, scoped: true,
 		summary: "Show a message of a site", description: "With its payload and its history. The node asks the site. The id of an operation is the id of its call's message.",
 		problems: relayed(map[api.Sort]string{api.NotFound: "There is no such site, or it keeps no such message."}),
 	}, func(ctx context.Context, in *siteMessageInput) (*answer[api.MessageDetail], error) {

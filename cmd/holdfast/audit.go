@@ -14,10 +14,10 @@ import (
 func (a *app) auditCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Verify the audit log",
+		Short: "Ask what has happened on a node, and who did it, and verify that record",
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(a.auditVerify(g))
+	cmd.AddCommand(a.auditQueryCommand(g), a.auditShowCommand(g), a.auditExportCommand(g), a.auditKPIsCommand(g), a.auditVerify(g))
 	return cmd
 }
 

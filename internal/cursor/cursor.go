@@ -1,6 +1,6 @@
 // Package cursor writes and reads cursors, the places at which a page of a list ends. It refuses a
 // text that no page returned: taken for a cursor, it could repeat a page or skip rows. Only the two
-// stores use it.
+// stores and package nodestore use it.
 package cursor
 
 import (

@@ -162,6 +162,11 @@ func length(entries []holdfast.Entry) int {
 	for i := range entries {
 		e := &entries[i]
 		sum += len(e.ID) + len(e.Destination) + len(e.Subject) + len(e.Code) + len(e.Error) + len(e.Actor) + len(e.Detail)
+		if e.About != nil {
+			for name, value := range e.About.Headers {
+				sum += len(name) + len(value)
+			}
+		}
 		if sum >= bytes || i+1 == Limit {
 			return i + 1
 		}

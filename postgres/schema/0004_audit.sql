@@ -64,12 +64,13 @@ CREATE TABLE hf_audit_value (
   log   bigint NOT NULL,
   seq   bigint NOT NULL,
   field text COLLATE "C" NOT NULL,
+  at    bigint NOT NULL,                  -- the record's, to search by
   salt  bytea NOT NULL,
   value text COLLATE "C" NOT NULL,
   PRIMARY KEY (log, seq, field)
 );
 
-CREATE INDEX hf_audit_value_target ON hf_audit_value (value, log, seq) WHERE field = 'target';
+CREATE INDEX hf_audit_value_target ON hf_audit_value (value, at, log, seq) WHERE field = 'target';
 
 -- The Merkle tree of each log: 256 hashes in a tile.
 CREATE TABLE hf_audit_tile (

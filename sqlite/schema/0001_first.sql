@@ -75,10 +75,10 @@ CREATE UNIQUE INDEX hf_bundle_name ON hf_bundle (id, kind, source);
 -- The cold part: an attempt reads it once and never rewrites it.
 CREATE TABLE hf_body (
   seq     INTEGER PRIMARY KEY,
-  bundle  INTEGER,                        -- the bundle that has the payload; before the payload, which may be long
-  payload BLOB NOT NULL,                  -- empty in a bundle
+  bundle  INTEGER,                        -- the bundle that has the payload; what is read without the payload stands before it
   headers TEXT,
   corr    TEXT,
+  payload BLOB NOT NULL,                  -- empty in a bundle
   retry   TEXT,
   ttl     INTEGER,
   start   INTEGER,                        -- earliest next try of a message that is blocked by its key

@@ -39,7 +39,7 @@ CREATE INDEX hf_audit_site ON hf_audit (site, at, log, seq);
 CREATE INDEX hf_audit_actor ON hf_audit (actor, at, log, seq) WHERE actor IS NOT NULL;
 CREATE INDEX hf_audit_target ON hf_audit (target, at, log, seq) WHERE target IS NOT NULL;
 CREATE INDEX hf_audit_corr ON hf_audit (corr, at, log, seq) WHERE corr IS NOT NULL;
-CREATE INDEX hf_audit_failed ON hf_audit (at, log, seq) WHERE failed = 1;
+CREATE INDEX hf_audit_failed ON hf_audit (at, log, seq) WHERE failed = TRUE;
 
 -- A record never changes, and goes only with the prefix that a signed record of the purge names.
 CREATE TRIGGER hf_audit_fixed BEFORE UPDATE ON hf_audit BEGIN
@@ -56,12 +56,13 @@ CREATE TABLE hf_audit_value (
   log   INTEGER NOT NULL,
   seq   INTEGER NOT NULL,
   field TEXT NOT NULL,
+  at    INTEGER NOT NULL,                 -- the record's, to search by
   salt  BLOB NOT NULL,
   value TEXT NOT NULL,
   PRIMARY KEY (log, seq, field)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX hf_audit_value_target ON hf_audit_value (value, log, seq) WHERE field = 'target';
+CREATE INDEX hf_audit_value_target ON hf_audit_value (value, at, log, seq) WHERE field = 'target';
 
 -- The Merkle tree of each log: 256 hashes in a tile.
 CREATE TABLE hf_audit_tile (

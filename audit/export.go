@@ -1,0 +1,242 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// Exporter writes the records that a log has at one moment. It reads them page by page, however many
+// there are.
+//
+// As JSON Lines it can be verified without the store: the first line is an ExportHeader, the last one
+// an ExportTrailer, and each line between them an ExportRecord. A filtered export says so in its
+// header: its records can be verified one by one, but not that none is left out.
+//
+// As CSV (RFC 4180) it is for tables. A cell that a table would take for a formula begins with an
+// apostrophe. The last row has the number of records and the last hash.
+type Exporter struct {
+	Reader SignedReader
+	Filter Filter
+	CSV    bool
+
+	log *rows.AuditLog
+}
+
+// ExportHeader is the first line of an export.
+type ExportHeader struct {
+	Version int     `json:"holdfast-audit"` // 1
+	Origin  string  `json:"origin"`
+	From    int64   `json:"from"`   // number of the first record that the log has
+	Before  string  `json:"before"` // chain hash before it, hex
+	Filter  *Filter `json:"filter,omitempty"`
+}
+
+// ExportRecord is a line of an export.
+type ExportRecord struct {
+	Seq    int64           `json:"seq"`
+	Hash   string          `json:"hash"` // chain hash, hex
+	Values []ExportValue   `json:"values,omitempty"`
+	Leaf   json.RawMessage `json:"leaf"` // as it is stored
+}
+
+// ExportValue is a personal value of a record.
+type ExportValue struct {
+	Field string `json:"field"`
+	Salt  []byte `json:"salt"`
+	Text  string `json:"text"`
+}
+
+// ExportTrailer is the last line of an export.
+type ExportTrailer struct {
+	Count      int64  `json:"count"`
+	Last       string `json:"last"`                 // chain hash of the last record, hex
+	Checkpoint string `json:"checkpoint,omitempty"` // the newest signed one
+}
+
+// exportPage is how many records are read at once.
+const exportPage = 250
+
+// Begin fixes what is exported: the log with this name, or the newest one that the store appends to, as
+// far as it has come. ErrNotFound: there is none.
+func (x *Exporter) Begin(ctx context.Context, origin string) error {
+	logs, err := x.Reader.Logs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range logs {
+		if l.Origin == origin || origin == "" && l.Own {
+			x.log = l
+		}
+	}
+	if x.log == nil {
+		return fmt.Errorf("audit log %q: %w", origin, holdfast.ErrNotFound)
+	}
+	return nil
+}
+
+// Origin returns the name of the log.
+func (x *Exporter) Origin() string { return x.log.Origin }
+
+// Until returns the number of the last record.
+func (x *Exporter) Until() int64 { return x.log.Size }
+
+// Write writes the export. Begin was called before.
+func (x *Exporter) Write(ctx context.Context, w io.Writer) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	out := form(&lines{json.NewEncoder(b)})
+	if x.CSV {
+		c := csv.NewWriter(b)
+		c.UseCRLF = true
+		out = &table{c}
+	} else {
+		out.(*lines).SetEscapeHTML(false) //nolint:forcetypeassert // made above
+	}
+	head := ExportHeader{Version: 1, Origin: x.log.Origin, From: x.log.Cut + 1, Before: hex.EncodeToString(x.log.CutHash)}
+	if x.log.Cut == 0 {
+		head.Before = strings.Repeat("0", 2*len(Hash{}))
+	}
+	if x.Filter != (Filter{}) {
+		head.Filter = &x.Filter
+	}
+	err := out.head(&head)
+	tail := ExportTrailer{Last: head.Before}
+	for after := x.log.Cut; err == nil && after < x.log.Size; {
+		var page []Stored
+		if page, err = x.page(ctx, after); err != nil || len(page) == 0 {
+			break
+		}
+		after = page[len(page)-1].Seq
+		for i := range page {
+			if err = x.one(out, &page[i], &tail); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("export %s: %w", x.log.Origin, err)
+	}
+	newest, err := x.Reader.Newest(ctx, x.log.Origin)
+	if err != nil {
+		return fmt.Errorf("export %s: read its checkpoint: %w", x.log.Origin, err)
+	}
+	if newest != nil {
+		tail.Checkpoint = newest.Note
+	}
+	if err := out.tail(&tail); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// page returns the next records with their values.
+func (x *Exporter) page(ctx context.Context, after int64) (list []Stored, err error) {
+	if err := x.Reader.Records(ctx, x.log.Log, after, exportPage, func(r *Stored) error {
+		if r.Seq <= x.log.Size {
+			list = append(list, Stored{Seq: r.Seq, Leaf: slices.Clone(r.Leaf), Hash: slices.Clone(r.Hash)})
+		}
+		return nil
+	}); err != nil || len(list) == 0 {
+		return nil, err
+	}
+	err = x.Reader.Values(ctx, x.log.Log, list[0].Seq, list[len(list)-1].Seq, func(seq int64, v Value) error {
+		if i, ok := slices.BinarySearchFunc(list, seq, func(r Stored, seq int64) int { return int(r.Seq - seq) }); ok {
+			list[i].Values = append(list[i].Values, v)
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (x *Exporter) one(out form, s *Stored, tail *ExportTrailer) error {
+	r, err := Read(s.Leaf, s.Values)
+	if err != nil {
+		if x.Filter != (Filter{}) || x.CSV {
+			return fmt.Errorf("record %d: %w", s.Seq, err)
+		}
+	} else if !x.Filter.Match(&r) {
+		return nil
+	}
+	tail.Count++
+	tail.Last = hex.EncodeToString(s.Hash)
+	return out.record(s, &r, x.log.Origin)
+}
+
+// form is a form of an export.
+type form interface {
+	head(h *ExportHeader) error
+	record(s *Stored, r *Record, origin string) error
+	tail(t *ExportTrailer) error
+}
+
+// lines is JSON Lines.
+type lines struct{ *json.Encoder }
+
+func (l *lines) head(h *ExportHeader) error { return l.Encode(h) }
+
+func (l *lines) record(s *Stored, _ *Record, _ string) error {
+	line := ExportRecord{Seq: s.Seq, Hash: hex.EncodeToString(s.Hash), Leaf: s.Leaf}
+	for _, v := range s.Values {
+		line.Values = append(line.Values, ExportValue(v))
+	}
+	return l.Encode(&line)
+}
+
+func (l *lines) tail(t *ExportTrailer) error { return l.Encode(t) }
+
+// table is CSV.
+type table struct{ *csv.Writer }
+
+func (t *table) head(*ExportHeader) error {
+	return t.Write([]string{
+		"id", "occurred", "channel", "kind", "status", "correlationId", "executionId", "parentExecutionId", "traceId", "site", "node", "instance", "script",
+		"actor", "target", "httpStatus", "durationMs", "error", "request", "response", "extra", "erased", "log", "seq", "hash",
+	})
+}
+
+func (t *table) record(s *Stored, r *Record, origin string) error {
+	cells := []string{
+		string(r.ID), r.Occurred.UTC().Format(time.RFC3339Nano), string(r.Channel), string(r.Kind), string(r.Status), r.Correlation, r.Execution, r.Parent, r.Trace,
+		r.Site, r.Node, r.Instance, r.Script, r.Actor, r.Target, "", "", r.Error, r.Request, r.Response, string(r.Extra), strings.Join(r.Erased, " "),
+		origin, strconv.FormatInt(s.Seq, 10), hex.EncodeToString(s.Hash),
+	}
+	if r.HTTP != 0 {
+		cells[15] = strconv.Itoa(r.HTTP)
+	}
+	if r.Took != 0 {
+		cells[16] = strconv.FormatFloat(float64(r.Took.Microseconds())/1000, 'f', -1, 64)
+	}
+	for i, cell := range cells {
+		cells[i] = harmless(cell)
+	}
+	return t.Write(cells)
+}
+
+// harmless returns a cell that no table takes for a formula.
+func harmless(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}
+
+func (t *table) tail(e *ExportTrailer) error {
+	cells := make([]string, 25)
+	cells[0], cells[1], cells[24] = "records", strconv.FormatInt(e.Count, 10), e.Last
+	if err := t.Write(cells); err != nil {
+		return err
+	}
+	t.Flush()
+	return t.Error()
+}

@@ -1,0 +1,97 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/metrics"
+)
+
+// auditLateAfter is how far the audit log may be behind before health tells.
+const auditLateAfter = time.Minute
+
+// auditLate returns how far the audit log is behind, from what was last seen of the journal's followers.
+func auditLate(list []holdfast.FollowerInfo) time.Duration {
+	i := slices.IndexFunc(list, func(f holdfast.FollowerInfo) bool { return f.Name == audit.FollowerName })
+	if i < 0 {
+		return 0
+	}
+	return lag(list[i])
+}
+
+// auditLag returns how far the audit log is behind what has happened.
+func (n *Node) auditLag(ctx context.Context) (time.Duration, error) {
+	list, err := n.store.Followers(ctx)
+	return auditLate(list), err
+}
+
+// auditFailures returns how often the audit log could not be written since the start.
+func (n *Node) auditFailures() int64 {
+	if n.audit == nil {
+		return 0
+	}
+	return n.audit.Failures()
+}
+
+// auditHealth reports whether the audit log is written, signed and intact, and how often it could not be
+// written (NO-14).
+func (n *Node) auditHealth(add addCheck) {
+	if n.audit == nil {
+		return
+	}
+	late := time.Duration(0)
+	if s := n.seen.Load(); s != nil {
+		late = auditLate(s.followers)
+	}
+	status, detail := api.OK, fmt.Sprintf("CentralAuditWriteFailures %d", n.audit.Failures())
+	if late > auditLateAfter {
+		status = api.Degraded
+		detail += fmt.Sprintf("; %s behind: what happens is recorded as soon as the log can be written", late.Round(time.Second))
+	}
+	if problem := n.audit.Problem(); problem != "" {
+		status = api.Degraded
+		detail += "; no checkpoint is signed: " + problem
+	}
+	if r := n.audited.Load(); r != nil {
+		for _, l := range r.Logs {
+			if l.Fault != "" {
+				status = api.Degraded
+				detail += fmt.Sprintf("; %s is not what was written: %s at record %d: %s", l.Origin, l.Fault, l.Seq, l.Detail)
+			}
+		}
+	}
+	add("audit log", status, detail)
+}
+
+// measuredAudit returns the numbers of the audit log.
+func (n *Node) measuredAudit() metrics.Source {
+	const intact, failures, backlog = "holdfast_audit_intact", "holdfast_audit_write_failures_total", "holdfast_audit_backlog_seconds"
+	return metrics.Source{
+		Metrics: []metrics.Metric{
+			{Name: intact, Help: "1 if the audit log was what was written when the node verified it last, 0 if not. Absent until then."},
+			{Name: failures, Help: "How often audit records could not be written, since the start. They are written later.", Counter: true},
+			{Name: backlog, Help: "How far the audit log is behind what has happened."},
+		},
+		Read: func(see func(name string, value int64, label ...string)) {
+			if n.audit == nil {
+				return
+			}
+			see(failures, n.audit.Failures())
+			if s := n.seen.Load(); s != nil {
+				see(backlog, int64(auditLate(s.followers).Seconds()))
+			}
+			if r := n.audited.Load(); r != nil {
+				whole := int64(1)
+				if r.Status == audit.Broken {
+					whole = 0
+				}
+				see(intact, whole)
+			}
+		},
+	}
+}
