@@ -54,7 +54,7 @@ type arriving struct {
 func (t *Telemetry) Copy(ctx context.Context, site string, b *sites.Batch) (c sites.Copy, err error) {
 	in, err := arrive(site, b)
 	if err == nil {
-		cost := side.Cost{Rows: len(b.Records) + len(b.Calls), Bytes: in.bytes()}
+		cost := side.Cost{Rows: len(b.Records) + len(b.Calls), Bytes: in.bytes(), Complete: true}
 		err = t.db.Change(ctx, cost, func(tx side.Tx) error {
 			c, err = in.write(tx)
 			return err

@@ -161,7 +161,7 @@ func copiedTarget(k *kit) {
 	k.copies(k.newLog(plantLog, "", 9), 1, 9, sites.Copy{Size: 9})
 	page, err := nodestore.New(k.Full, nil).Audit.Query(k.ctx(), audit.Query{Filter: audit.Filter{Target: "t7", From: time.UnixMicro(7), Until: time.UnixMicro(8)}, Limit: 10})
 	k.ok(err)
-	if len(page.Records) != 1 || page.Records[0].Record.Target != "t7" || page.Records[0].Origin != plantLog {
+	if len(page.Records) != 1 || page.Records[0].Target != "t7" || page.Records[0].Origin != plantLog {
 		k.t.Errorf("found %+v", page.Records)
 	}
 }
