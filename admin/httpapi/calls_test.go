@@ -90,7 +90,7 @@ func TestEachRouteSaysWhetherItsCallsAreRecorded(t *testing.T) {
 		"reads no content": {
 			"audit-kpis", "export-audit", "get-audit-record", "get-channel", "get-destination", "get-list", "get-site", "health", "inbox-stats", "list-channels",
 			"list-destinations", "list-lists", "list-messages", "list-notifications", "list-site-messages", "list-sites", "list-tokens",
-			"notification-kpis", "outbox-failed", "outbox-stats",
+			"notification-kpis", "outbox-failed", "outbox-stats", "overview",
 		},
 		"sends": {"send-message", "send-notification"},
 	}); d != "" {
