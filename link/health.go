@@ -89,7 +89,7 @@ func (h Health) clean() Health {
 func few[T any](list []T) []T { return slices.Clone(list[:min(len(list), mostParts)]) }
 
 // text returns the health as central's store keeps it.
-func (h *Health) text() string {
+func (h Health) text() string {
 	text, err := json.Marshal(h)
 	if err != nil { // numbers and texts can always be encoded
 		return "{}"

@@ -43,7 +43,7 @@ lists: {operators: {recipients: [{channel: hook}]}}
 
 	send := func(path, body, parent string) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), "POST", site+path, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, site+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
