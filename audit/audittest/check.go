@@ -90,7 +90,7 @@ func Export(r io.Reader, vkey string, kept ...string) error {
 // read reads one line.
 func read(in *bufio.Reader, l *line) error {
 	text, err := in.ReadBytes('\n')
-	if err = errors.Join(err, json.Unmarshal(text, l)); err != nil {
+	if err = errors.Join(err, json.Unmarshal(text, l)); err != nil { //nolint:musttag // names differ in their case only
 		return fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	return nil
@@ -104,9 +104,9 @@ func inspect(l *line) (cut string, err error) {
 		Extra  json.RawMessage
 	}
 	var purge struct{ Hash string }
-	err = json.Unmarshal(l.Leaf, &says)
+	err = json.Unmarshal(l.Leaf, &says) //nolint:musttag // the same
 	if says.Kind == "Purged" {
-		err = errors.Join(err, json.Unmarshal(says.Extra, &purge))
+		err = errors.Join(err, json.Unmarshal(says.Extra, &purge)) //nolint:musttag // the same
 	}
 	for _, v := range l.Values {
 		sealed := fmt.Sprintf("%d:%s%d:%s%d:%s", len(v.Salt), v.Salt, len(v.Field), v.Field, len(v.Text), v.Text)
