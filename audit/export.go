@@ -31,7 +31,8 @@ type Exporter struct {
 	Filter Filter
 	CSV    bool
 
-	log *rows.AuditLog
+	log    *rows.AuditLog
+	newest *rows.AuditCheckpoint // covers no more than the export has
 }
 
 // ExportHeader is the first line of an export.
@@ -71,6 +72,17 @@ const exportPage = 250
 // Begin fixes what is exported: the log with this name, or the newest one that the store appends to, as
 // far as it has come. ErrNotFound: there is none.
 func (x *Exporter) Begin(ctx context.Context, origin string) error {
+	if err := x.find(ctx, origin); err != nil {
+		return err
+	}
+	var err error
+	if x.newest, err = x.Reader.Newest(ctx, x.log.Origin); err != nil {
+		return fmt.Errorf("export %s: read its checkpoint: %w", x.log.Origin, err)
+	}
+	return x.find(ctx, x.log.Origin) // it may have grown, together with its checkpoints
+}
+
+func (x *Exporter) find(ctx context.Context, origin string) error {
 	logs, err := x.Reader.Logs(ctx)
 	if err != nil {
 		return err
@@ -127,12 +139,8 @@ func (x *Exporter) Write(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("export %s: %w", x.log.Origin, err)
 	}
-	newest, err := x.Reader.Newest(ctx, x.log.Origin)
-	if err != nil {
-		return fmt.Errorf("export %s: read its checkpoint: %w", x.log.Origin, err)
-	}
-	if newest != nil {
-		tail.Checkpoint = newest.Note
+	if x.newest != nil {
+		tail.Checkpoint = x.newest.Note
 	}
 	if err := out.tail(&tail); err != nil {
 		return err

@@ -113,7 +113,7 @@ func ParsePublic(text string) (p Public, err error) {
 			return p, nil
 		}
 	}
-	return p, fmt.Errorf("%w: it is not NAME+HASH+KEY, as holdfast audit checkpoint prints it", ErrKey)
+	return p, fmt.Errorf("%w: it is not NAME+HASH+KEY, as holdfast audit verify prints it", ErrKey)
 }
 
 // keyName returns the name of a key: that of the log, without what a name may not have.

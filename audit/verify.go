@@ -72,6 +72,7 @@ type LogReport struct {
 	// AnchoredAt.
 	Anchored   int64     `json:"anchored"`
 	AnchoredAt time.Time `json:"anchoredAt,omitzero"`
+	Key        string    `json:"key,omitempty"`     // verifier key that has signed the last of them
 	Erased     int64     `json:"erased,omitempty"`  // values
 	Missing    int64     `json:"missing,omitempty"` // records that a copy lacks, or that are lost on record
 }
@@ -80,14 +81,15 @@ type LogReport struct {
 type verification struct {
 	VerifyOptions
 
-	from    Reader
-	logs    []*rows.AuditLog
-	marks   map[string][]mark // of the witness, by origin
-	trusted map[Public]bool
-	purges  map[string][]purged
-	formers map[string]Former
-	copies  map[string]LogReport // faults of copies that the own log shows
-	erasing int64                // values that records say were erased
+	from     Reader
+	exported bool // an export of one log, which has no tree
+	logs     []*rows.AuditLog
+	marks    map[string][]mark // of the witness, by origin
+	trusted  map[Public]bool
+	purges   map[string][]purged
+	formers  map[string]Former
+	copies   map[string]LogReport // faults of copies that the own log shows
+	erasing  int64                // values that records say were erased
 }
 
 // mark is a checkpoint, in short.
@@ -117,14 +119,16 @@ type purged struct {
 // columns, trees, checkpoints, purges, and what one log says of another. Its memory does not grow with the
 // logs. An error means that it could not read, and says nothing about them.
 func Verify(ctx context.Context, from Reader, o VerifyOptions) (Report, error) {
-	if o.Now.IsZero() {
-		o.Now = time.Now()
+	return verify(ctx, from, &verification{VerifyOptions: o})
+}
+
+func verify(ctx context.Context, from Reader, v *verification) (Report, error) {
+	if v.Now.IsZero() {
+		v.Now = time.Now()
 	}
-	v := &verification{
-		VerifyOptions: o, from: from, marks: map[string][]mark{}, trusted: map[Public]bool{}, purges: map[string][]purged{},
-		formers: map[string]Former{}, copies: map[string]LogReport{},
-	}
-	for _, k := range o.Keys {
+	v.from, v.marks, v.trusted, v.purges = from, map[string][]mark{}, map[Public]bool{}, map[string][]purged{}
+	v.formers, v.copies = map[string]Former{}, map[string]LogReport{}
+	for _, k := range v.Keys {
 		v.trusted[k] = true
 	}
 	if err := v.readWitness(); err != nil {
@@ -143,18 +147,20 @@ func Verify(ctx context.Context, from Reader, o VerifyOptions) (Report, error) {
 	})
 	r := Report{Status: Intact}
 	for _, l := range v.logs {
-		if o.Origin != "" && o.Origin != l.Origin && !l.Own {
+		if v.Origin != "" && v.Origin != l.Origin && !l.Own {
 			continue
 		}
 		one, err := v.log(ctx, l.Log)
 		if err != nil {
 			return Report{}, fmt.Errorf("verify %s: %w", l.Origin, err)
 		}
-		if o.Origin == "" || o.Origin == l.Origin {
+		if v.Origin == "" || v.Origin == l.Origin {
 			r.Logs = append(r.Logs, one)
 		}
 	}
-	r.Logs = append(r.Logs, v.gone()...)
+	if !v.exported {
+		r.Logs = append(r.Logs, v.gone()...)
+	}
 	for _, l := range r.Logs {
 		if l.Status == Broken || r.Status == Intact {
 			r.Status = l.Status
@@ -277,7 +283,7 @@ func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
 		}
 	case Copied:
 		var c batch
-		if json.Unmarshal(r.Extra, &c) == nil {
+		if !w.exported && json.Unmarshal(r.Extra, &c) == nil {
 			return w.copied(ctx, c)
 		}
 	}

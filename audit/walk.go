@@ -80,7 +80,7 @@ func (w *walk) run(ctx context.Context, last int64) error {
 	if last > l.Size {
 		return w.fault(Inserted, l.Size+1, "the log ends with record %d, and record %d stands", l.Size, last)
 	}
-	if l.Own {
+	if w.planted() {
 		if err := w.rightEdge(ctx); err != nil {
 			return err
 		}
@@ -91,6 +91,9 @@ func (w *walk) run(ctx context.Context, last int64) error {
 	return w.judge()
 }
 
+// planted reports whether the whole tree of the log must be there.
+func (w *walk) planted() bool { return w.log.Own && !w.exported }
+
 // prefix reads the hashes of purged records from the tiles.
 func (w *walk) prefix(ctx context.Context) error {
 	l := w.log
@@ -100,7 +103,7 @@ func (w *walk) prefix(ctx context.Context) error {
 			return err
 		}
 		if hash == nil {
-			if l.Own {
+			if w.planted() {
 				return w.fault(Changed, seq, "the tree lacks the purged record %d", seq)
 			}
 			w.treed, w.head = false, Hash(l.CutHash)
@@ -150,7 +153,7 @@ func (w *walk) step(ctx context.Context, seq int64, leaf Hash) error {
 		if err != nil {
 			return err
 		}
-		if w.log.Own && !bytes.Equal(stored, hashes) {
+		if w.planted() && !bytes.Equal(stored, hashes) {
 			return w.fault(Changed, seq, "tile %d of level %d is not that of the records", whole[2*i+1], whole[2*i])
 		}
 	}
@@ -274,7 +277,7 @@ func (w *walk) judge() error {
 			continue
 		}
 		if s.good > r.Anchored {
-			r.Anchored, r.AnchoredAt = s.good, s.at
+			r.Anchored, r.AnchoredAt, r.Key = s.good, s.at, k.verifier(l.Origin)
 		}
 		if s.bad > 0 && (bad == 0 || s.bad < bad) {
 			bad = s.bad

@@ -125,7 +125,7 @@ func (w *walk) record(ctx context.Context, next int64, k, follows *kept) (int64,
 	if !fits || tiled != nil && !bytes.Equal(tiled, k.leaf[:]) {
 		return next, w.blame(k, follows, tiled)
 	}
-	if tiled == nil && w.log.Own {
+	if tiled == nil && w.planted() {
 		return next, w.fault(Changed, k.seq, "the tree lacks the record")
 	}
 	if k.bad != "" {

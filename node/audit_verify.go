@@ -28,12 +28,8 @@ func (e *KeyError) Unwrap() error { return e.err }
 // one counts. origin is the only log to verify; empty: all.
 func VerifyAudit(ctx context.Context, c *config.Config, keys []string, witness, origin string) (r AuditReport, err error) {
 	o := audit.VerifyOptions{Origin: origin}
-	for _, text := range keys {
-		k, err := audit.ParsePublic(text)
-		if err != nil {
-			return r, &KeyError{err}
-		}
-		o.Keys = append(o.Keys, k)
+	if o.Keys, err = verifierKeys(keys); err != nil {
+		return r, err
 	}
 	if path := c.AuditKey(); len(keys) == 0 && path != "" {
 		if _, err := os.Stat(path); err == nil {
@@ -58,6 +54,35 @@ func VerifyAudit(ctx context.Context, c *config.Config, keys []string, witness, 
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return audit.Verify(ctx, offline{s}, o)
+}
+
+// VerifyAuditExport verifies an audit log that was exported to a file, in JSON Lines and without a filter. Only
+// keys and a witness that are given count.
+func VerifyAuditExport(ctx context.Context, file string, keys []string, witness string) (r AuditReport, err error) {
+	o := audit.VerifyOptions{}
+	if o.Keys, err = verifierKeys(keys); err != nil {
+		return r, err
+	}
+	if witness != "" {
+		o.Witness = audit.File(witness)
+	}
+	f, err := os.Open(file) //nolint:gosec // whoever asks names it
+	if err != nil {
+		return r, fmt.Errorf("open the export: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return audit.VerifyExport(ctx, f, o)
+}
+
+func verifierKeys(texts []string) (list []audit.Public, err error) {
+	for _, text := range texts {
+		k, err := audit.ParsePublic(text)
+		if err != nil {
+			return nil, &KeyError{err}
+		}
+		list = append(list, k)
+	}
+	return list, nil
 }
 
 // offline reads the audit logs of a store that no node uses.

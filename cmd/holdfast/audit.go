@@ -24,14 +24,14 @@ func (a *app) auditCommand(g *global) *cobra.Command {
 func (a *app) auditVerify(g *global) *cobra.Command {
 	f := &configFlags{}
 	var keys []string
-	var witness, log string
+	var witness, log, file string
 	cmd := &cobra.Command{
 		Use: "verify", Aliases: []string{"verify-chain"},
 		Short: "Verify that the audit log is what was written and signed",
 		Long: `Verify the audit logs of a node that is stopped: that no record was changed, inserted
 or removed since it was written, and that all checkpoints fit. Give it the flags of
 serve. Nothing is changed. A node that runs verifies its logs by itself, and tells the
-result in its health report.
+result in its health report. An export (--file) needs neither the node nor its files.
 
 Name the witness, best a copy from another machine: without it nobody can tell whether
 the last records were deleted together with their checkpoints.
@@ -39,14 +39,14 @@ the last records were deleted together with their checkpoints.
 The exit code is 0 if the logs are intact, 7 if they are intact but not covered by a
 recent checkpoint or with a gap on record, 8 if one is broken, and 1 if they could not be read.`,
 		Example: `  holdfast audit verify --config /etc/holdfast/holdfast.yaml
-  holdfast audit verify --data /var/lib/holdfast --witness /mnt/witness/shop-12 --json`,
+  holdfast audit verify --data /var/lib/holdfast --witness /mnt/witness/shop-12 --json
+  holdfast audit verify --file audit.jsonl --key "$VERIFIER_KEY"`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.load(cmd, f)
-			if err != nil {
-				return err
+			if file != "" && log != "" {
+				return usage(errors.New("--log: an export has one log"))
 			}
-			r, err := node.VerifyAudit(cmd.Context(), c, keys, witness, log)
+			r, err := a.verifyAudit(cmd, f, file, keys, witness, log)
 			if _, bad := errors.AsType[*node.KeyError](err); bad {
 				return usage(fmt.Errorf("--key: %w", err))
 			}
@@ -65,8 +65,21 @@ recent checkpoint or with a gap on record, 8 if one is broken, and 1 if they cou
 	fs := cmd.Flags()
 	fs.StringVar(&witness, "witness", "", "file with checkpoints that a witness kept (default: the configured one)")
 	fs.StringArrayVar(&keys, "key", nil, "verifier key, NAME+HASH+KEY, by which checkpoints are believed; repeat it for several (default: the node's own key)")
+	fs.StringVar(&file, "file", "", "verify this export in JSON Lines, without a store: name the --key that signed it")
 	fs.StringVar(&log, "log", "", "verify only the log of this name")
 	return cmd
+}
+
+// verifyAudit verifies an export, or the logs of a configured node if there is none.
+func (a *app) verifyAudit(cmd *cobra.Command, f *configFlags, file string, keys []string, witness, log string) (node.AuditReport, error) {
+	if file != "" {
+		return node.VerifyAuditExport(cmd.Context(), file, keys, witness)
+	}
+	c, err := a.load(cmd, f)
+	if err != nil {
+		return node.AuditReport{}, err
+	}
+	return node.VerifyAudit(cmd.Context(), c, keys, witness, log)
 }
 
 func auditVerdict(r *node.AuditReport) error {
@@ -93,6 +106,7 @@ func printAudit(w io.Writer, r *node.AuditReport) error {
 		s.line("records", fmt.Sprintf("%d to %d", l.First, l.Size))
 		if l.Anchored > 0 {
 			s.line("signed", fmt.Sprintf("up to record %d, at %s", l.Anchored, l.AnchoredAt.UTC().Format(time.RFC3339)))
+			s.line("by", l.Key)
 		}
 		if l.Erased > 0 {
 			s.line("erased values", fmt.Sprint(l.Erased))

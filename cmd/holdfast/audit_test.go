@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,4 +50,42 @@ func TestTheAuditLogIsVerifiedAfterAKill(t *testing.T) {
 	if code != exitFailing || !strings.Contains(report, `"fault":"changed","seq":1`) {
 		t.Errorf("verify ended with %d and said\n%s", code, report)
 	}
+}
+
+// An export is verified without its node: by the key that signed it, which verify prints.
+func TestAnAuditExportIsVerifiedWithoutItsNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	node := &child{t: t, address: freeAddress(t)}
+	node.args = serveArgs(t, dir, "exported", fmt.Sprintf("node: {id: exported}\nlisten: %s\ndata: data\n", node.address))
+	t.Cleanup(node.kill)
+	node.running()
+	succeeds(t, "destinations", "pause", "self", "--url", node.url())
+	if err := node.end(); err != nil { // signs what there is
+		t.Fatal(err)
+	}
+	node.running()
+	file := filepath.Join(dir, "audit.jsonl")
+	succeeds(t, "audit", "export", "--out", file, "--url", node.url())
+	verify := []string{"audit", "verify", "--file", file, "--json"}
+	report, _, code := command(t, verify...)
+	_, key, found := strings.Cut(report, `"key":"`)
+	key, _, _ = strings.Cut(key, `"`)
+	if code != exitWarnings || !found {
+		t.Fatalf("without a key: exit code %d: %s", code, report)
+	}
+	if report, _, code := command(t, append(verify, "--key", key)...); code != exitOK {
+		t.Errorf("by its key: exit code %d: %s", code, report)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(text, []byte(`"status":"Success"`), []byte(`"status":"Refused"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if report, _, code := command(t, append(verify, "--key", key)...); code != exitFailing || !strings.Contains(report, `"fault":"changed"`) {
+		t.Errorf("changed: exit code %d: %s", code, report)
+	}
+	refused(t, exitUsage, []string{"one log"}, append(verify, "--log", "x")...)
 }

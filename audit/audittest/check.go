@@ -1,0 +1,150 @@
+// Package audittest verifies an export of an audit log a second time, written from the description of
+// the format and with nothing of package audit. Tests compare the two.
+package audittest
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// ErrBroken means that the export is not what was once written and signed.
+var ErrBroken = errors.New("broken")
+
+// line has the fields of all three kinds of line.
+type line struct {
+	Version                int `json:"holdfast-audit"`
+	Origin, Before         string
+	From, Seq              int64
+	Hash, Last, Checkpoint string
+	Leaf                   json.RawMessage
+	Count                  *int64
+	Values                 []struct {
+		Field, Text string
+		Salt        []byte
+	}
+}
+
+// Export checks all records of an export, its own checkpoint, and those that somebody kept elsewhere.
+// They count if the verifier key has signed them. It keeps two hashes per record.
+func Export(r io.Reader, vkey string, kept ...string) error {
+	verifier, err := note.NewVerifier(vkey)
+	if err != nil {
+		return err
+	}
+	in, head, l, chain := bufio.NewReader(r), line{}, line{}, tlog.Hash{}
+	if err := read(in, &head); err != nil || head.Version != 1 || head.From < 1 {
+		return fmt.Errorf("%w: header: %w", ErrBroken, err)
+	}
+	if b, err := hex.DecodeString(head.Before); err != nil || copy(chain[:], b) != len(b) {
+		return fmt.Errorf("%w: the hash in the header", ErrBroken)
+	}
+	chains, leaves, purged := []tlog.Hash{chain}, []tlog.Hash{}, head.From == 1
+	for next := head.From; ; next++ {
+		l = line{}
+		if err := read(in, &l); err != nil {
+			return err
+		}
+		if l.Count != nil {
+			break
+		}
+		hash := tlog.Hash(sha256.Sum256(append([]byte{0}, l.Leaf...)))
+		chain = sha256.Sum256(bytes.Join([][]byte{{1}, binary.BigEndian.AppendUint64(nil, uint64(next)), chain[:], hash[:]}, nil))
+		if l.Seq != next || l.Hash != hex.EncodeToString(chain[:]) {
+			return fmt.Errorf("%w: record %d does not follow record %d", ErrBroken, l.Seq, next-1)
+		}
+		chains, leaves = append(chains, chain), append(leaves, hash)
+		cut, err := inspect(&l)
+		if err != nil {
+			return err
+		}
+		purged = purged || cut == head.Before
+	}
+	if *l.Count != int64(len(leaves)) || l.Last != hex.EncodeToString(chain[:]) || !purged {
+		return fmt.Errorf("%w: the trailer, or the purge of what is not here", ErrBroken)
+	}
+	for _, text := range append(kept, l.Checkpoint) {
+		n, err := note.Open([]byte(text), note.VerifierList(verifier))
+		if err != nil {
+			continue // there is none, or it is of another key
+		}
+		if err := checkpoint(n.Text, &head, chains, leaves); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads one line.
+func read(in *bufio.Reader, l *line) error {
+	text, err := in.ReadBytes('\n')
+	if err = errors.Join(err, json.Unmarshal(text, l)); err != nil { //nolint:musttag // names differ in their case only
+		return fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	return nil
+}
+
+// inspect compares values with what the leaf says of them. Of a purge it returns the hash at its end.
+func inspect(l *line) (cut string, err error) {
+	var says struct {
+		Kind   string
+		Sealed map[string]string
+		Extra  json.RawMessage
+	}
+	var purge struct{ Hash string }
+	err = json.Unmarshal(l.Leaf, &says) //nolint:musttag // the same
+	if says.Kind == "Purged" {
+		err = errors.Join(err, json.Unmarshal(says.Extra, &purge)) //nolint:musttag // the same
+	}
+	for _, v := range l.Values {
+		sealed := fmt.Sprintf("%d:%s%d:%s%d:%s", len(v.Salt), v.Salt, len(v.Field), v.Field, len(v.Text), v.Text)
+		if sum := sha256.Sum256([]byte(sealed)); says.Sealed[v.Field] != base64.RawURLEncoding.EncodeToString(sum[:]) {
+			return "", fmt.Errorf("%w: %s of record %d is not what was sealed", ErrBroken, v.Field, l.Seq)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: record %d: %w", ErrBroken, l.Seq, err)
+	}
+	return purge.Hash, nil
+}
+
+// checkpoint compares a signed text with the records.
+func checkpoint(text string, head *line, chains, leaves []tlog.Hash) error {
+	f := strings.Split(text, "\n")
+	size, err := strconv.ParseInt(f[1], 10, 64)
+	at := size - head.From + 1
+	if err != nil || f[0] != head.Origin || at < 0 {
+		return err // of another log, or of what was purged
+	}
+	if at >= int64(len(chains)) || f[3] != "chain "+chains[at].String() || head.From == 1 && f[2] != tree(leaves[:at]).String() {
+		return fmt.Errorf("%w: the checkpoint of %d records", ErrBroken, size)
+	}
+	return nil
+}
+
+// tree is the hash of RFC 6962.
+func tree(leaves []tlog.Hash) tlog.Hash {
+	if len(leaves) == 0 {
+		return sha256.Sum256(nil)
+	}
+	if len(leaves) == 1 {
+		return leaves[0]
+	}
+	k := 1
+	for 2*k < len(leaves) {
+		k *= 2
+	}
+	return tlog.NodeHash(tree(leaves[:k]), tree(leaves[k:]))
+}

@@ -1,0 +1,113 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/audit/audittest"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// Newest makes a shelf something that can be exported.
+func (s *shelf) Newest(context.Context, string) (c *rows.AuditCheckpoint, err error) {
+	for _, c = range s.checkpoints { // the last one
+	}
+	return c, nil
+}
+
+func (s *shelf) export(t *testing.T, f audit.Filter) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	x := &audit.Exporter{Reader: s, Filter: f}
+	err := x.Begin(t.Context(), "")
+	if err == nil {
+		err = x.Write(t.Context(), &b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// both verifies an export twice, and reports what the first one says and whether the second one agrees.
+func (r *rig) both(t *testing.T, file []byte, o audit.VerifyOptions) (audit.LogReport, bool) {
+	t.Helper()
+	report, err := audit.VerifyExport(t.Context(), bytes.NewReader(file), o)
+	if err != nil || len(report.Logs) != 1 || report.Status != report.Logs[0].Status {
+		t.Fatal(report, err)
+	}
+	one := report.Logs[0]
+	var kept []string
+	if o.Witness != nil {
+		if err := o.Witness.Each(func(note string) error { kept = append(kept, note); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = audittest.Export(bytes.NewReader(file), r.log.Key.VerifierKey(one.Origin), kept...)
+	if err != nil && !errors.Is(err, audittest.ErrBroken) {
+		t.Fatal(err)
+	}
+	if (err != nil) != (one.Status == audit.Broken) {
+		t.Logf("the first says %+v, the second %v", one, err)
+		return one, false
+	}
+	return one, true
+}
+
+// Two verifiers that share no line find each tampering in an export.
+func TestTamperingIsFoundInAnExport(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, n := range []int{255, 45, 300} {
+		r.grow(n)
+	}
+	whole := r.shelf()
+	size := whole.log.Size
+	file := whole.export(t, audit.Filter{})
+	if got, agree := r.both(t, file, r.options()); got.Status != audit.Intact || got.Anchored != size || !agree {
+		t.Fatalf("before: %+v", got)
+	}
+	for name, c := range tamperings {
+		for _, seq := range []int64{1, 2, 254, 255, 256, 257, 300, 301, 512, size - 1, size} {
+			s := whole.clone()
+			c.do(s, seq)
+			got, agree := r.both(t, s.export(t, audit.Filter{}), r.options())
+			if got.Status != audit.Broken || !agree {
+				t.Errorf("%s at %d of %d: %+v", name, seq, size, got)
+			}
+		}
+	}
+	changed := bytes.Replace(file, []byte(`"text":"target-7"`), []byte(`"text":"target-8"`), 1)
+	if got, agree := r.both(t, changed, r.options()); got.Fault != audit.Changed || !agree {
+		t.Errorf("a value: %+v", got)
+	}
+}
+
+// An export proves nothing without a key, nor without a checkpoint of what it has.
+func TestAnExportIsNotAnchoredByItself(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.grow(20)
+	s := r.shelf()
+	file := s.export(t, audit.Filter{})
+	if got, _ := r.both(t, file, audit.VerifyOptions{}); got.Status != audit.Unanchored {
+		t.Errorf("without a key: %+v", got)
+	}
+	s.checkpoints = nil
+	if got, _ := r.both(t, s.export(t, audit.Filter{}), audit.VerifyOptions{Keys: r.options().Keys}); got.Status != audit.Unanchored {
+		t.Errorf("without a checkpoint: %+v", got)
+	}
+	end := bytes.LastIndexByte(file[:len(file)-1], '\n') + 1
+	for name, bad := range map[string][]byte{
+		"nothing": nil, "one line": file[:bytes.IndexByte(file, '\n')+1], "no trailer": file[:end], "half a trailer": file[:end+10],
+		"a filtered export": r.shelf().export(t, audit.Filter{Actor: "anna"}), "no header": file[bytes.IndexByte(file, '\n')+1:],
+		"a record that is none": bytes.Replace(file, []byte(`{"seq":7,`), []byte(`{"other":7,`), 1),
+	} {
+		if _, err := audit.VerifyExport(t.Context(), bytes.NewReader(bad), r.options()); !errors.Is(err, audit.ErrExport) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
