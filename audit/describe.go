@@ -147,7 +147,7 @@ func (x extra) json() json.RawMessage {
 // record returns what is the same for all records of an entry.
 func (d *Describer) record(e *holdfast.Entry, c Channel, k Kind, s Status) Record {
 	return Record{
-		Occurred: e.At.Truncate(time.Microsecond), Channel: c, Kind: k, Status: s, Site: cmp.Or(d.Site, notify.UnknownSite), Node: d.Node, Actor: cmp.Or(e.Actor, systemActor),
+		Occurred: e.At.Truncate(time.Microsecond), Channel: c, Kind: k, Status: s, Site: cmp.Or(strings.TrimSpace(d.Site), notify.UnknownSite), Node: d.Node, Actor: cmp.Or(e.Actor, systemActor),
 	}
 }
 

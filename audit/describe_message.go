@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -29,7 +30,7 @@ func (d *Describer) course(e *holdfast.Entry) *course {
 	if a := e.About; a != nil {
 		o := notify.OriginOf(a.Headers)
 		r.Execution, r.Parent, r.Instance, r.Script, r.Trace = o.Execution, o.ParentExecution, o.Instance, o.Script, traceOf(a.Headers["traceparent"])
-		source, c.extra.Endpoint = a.Source, a.Endpoint
+		source, c.extra.Endpoint = strings.TrimSpace(a.Source), a.Endpoint
 		r.Correlation = a.CorrelationID
 		if of, first := notify.CopyOf(e.Destination, a.Headers); of != "" {
 			c.extra.Notification, c.later, id = of, !first, string(of)

@@ -160,7 +160,7 @@ func TestEveryEntryHasItsRecords(t *testing.T) {
 func TestARecordNamesItsEventAndOrigin(t *testing.T) {
 	t.Parallel()
 	d := describer()
-	d.Site = ""
+	d.Site = " "
 	e := holdfast.Entry{Kind: holdfast.Attempted, ID: "m", Destination: "erp", State: holdfast.Parked, Seq: 7, About: &holdfast.About{
 		Source: "plant", Headers: map[string]string{
 			"hf-instance": "i\x00", "hf-script": "s", "hf-execution": "e", "hf-parent-execution": "p",
