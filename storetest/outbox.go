@@ -109,7 +109,7 @@ func recordTells(k *kit) {
 	k.wins(k.one("m"), failed(time.Minute))
 	r := k.is("m", holdfast.Pending)
 	m.Attempt = holdfast.Attempt{Number: 1, Cycle: 1}
-	want := holdfast.Record{Message: m, Failures: 1, Tries: 1, Cycle: 1, LastError: "it is busy", Size: 7}
+	want := holdfast.Record{Message: m, Failures: 1, Tries: 1, Cycle: 1, LastError: "it is busy", LastCode: "busy", Size: 7}
 	equal(k, "record", r, want, cmpopts.IgnoreFields(holdfast.Record{}, "Seq", "Created", "Due", "Expires", "LastAttempt", "History"))
 	near := func(what string, got, want time.Time) {
 		k.t.Helper()
