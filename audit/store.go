@@ -18,6 +18,8 @@ type Store interface {
 	Lease(ctx context.Context, mine int64) (int64, error)
 	// AddCheckpoint keeps a checkpoint, unless there is one of the same log and size.
 	AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error
+	// Standing counts the records of a log that are here.
+	Standing(ctx context.Context, log int64) (int64, error)
 	SignedReader
 }
 
