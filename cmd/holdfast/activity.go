@@ -123,7 +123,7 @@ func (a *app) followActivity(cmd *cobra.Command, g *global, q client.ActivityQue
 		var refused *api.Problem
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // whoever ended it is told nothing
 		case errors.As(err, &refused) && refused.Status < 500 || errors.Is(err, errPrint) || last < 0 && errors.Is(err, client.ErrUnreachable):
 			return err
 		case !told:
