@@ -90,7 +90,7 @@ const most = 500
 
 // kindOf returns the kind of act that an entry is; zero: none.
 func kindOf(e *holdfast.Entry) Kind {
-	switch e.Kind {
+	switch e.Kind { //nolint:exhaustive // the others are no acts
 	case holdfast.Enqueued:
 		return Queued
 	case holdfast.Requeued:
@@ -106,7 +106,7 @@ func kindOf(e *holdfast.Entry) Kind {
 
 // ended returns the kind of act that the end of an attempt is.
 func ended(e *holdfast.Entry) Kind {
-	switch e.State {
+	switch e.State { //nolint:exhaustive // no attempt ends in the others
 	case holdfast.Delivered:
 		return Delivered
 	case holdfast.Parked:

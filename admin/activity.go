@@ -23,7 +23,7 @@ type ActivityQuery struct {
 
 // query reads a query, and narrows it to the caller's scope.
 func (a Activity) query(ctx context.Context, q *ActivityQuery) (out activity.Query, err error) {
-	if a.Service.Activity == nil {
+	if a.Activity == nil {
 		return out, noActivity()
 	}
 	among, p := a.among(ctx, q.Destination)
@@ -59,7 +59,7 @@ func (a Activity) List(ctx context.Context, q *ActivityQuery, after int64, limit
 	if err != nil {
 		return out, err
 	}
-	page, err := activity.List(ctx, a.Service.Activity, query, after, limit)
+	page, err := activity.List(ctx, a.Activity, query, after, limit)
 	if err != nil {
 		return out, a.refuse(ctx, "list the activities", err)
 	}
@@ -83,7 +83,7 @@ func (a Activity) Follow(ctx context.Context, q *ActivityQuery, after int64) (fo
 	}
 	return func(ctx context.Context, send func(n api.ActivityNews) error) error {
 		reader := activity.Reader{Query: query, After: after, Stop: a.Stopping}
-		return reader.Follow(ctx, a.Service.Activity, func(n activity.News) error {
+		return reader.Follow(ctx, a.Activity, func(n activity.News) error {
 			return send(api.ActivityNews{Activities: activitiesOf(n.Acts), Last: n.Last, Missed: n.Missed})
 		})
 	}, nil

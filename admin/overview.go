@@ -21,7 +21,7 @@ func (n Node) Overview(ctx context.Context) api.Overview {
 		}
 	}
 	part("notifications", n.Notify != nil, func() error {
-		k, err := Notifications{n.Service}.KPIs(ctx)
+		k, err := Notifications(n).KPIs(ctx)
 		if err == nil {
 			o.Notifications = &k.All
 		}
@@ -29,7 +29,7 @@ func (n Node) Overview(ctx context.Context) api.Overview {
 	})
 	may := Granted(ctx)
 	part("audit", n.Records != nil && may.Can(api.AuditRead), func() error {
-		k, err := Audit{n.Service}.KPIs(ctx)
+		k, err := Audit(n).KPIs(ctx)
 		if err == nil {
 			o.Audit = &k
 		}
@@ -44,7 +44,7 @@ func (n Node) Overview(ctx context.Context) api.Overview {
 		return nil
 	})
 	part("siteCalls", n.Mirror != nil, func() error {
-		all, err := SiteCalls{n.Service}.Counts(ctx)
+		all, err := SiteCalls(n).Counts(ctx)
 		if err == nil {
 			o.SiteCalls = sumOf(all.Counts)
 		}

@@ -40,9 +40,16 @@ func (s SiteCalls) List(ctx context.Context, q *SiteCallQuery) (p api.SiteCallPa
 		}
 		return p, outside("destination", q.Destination)
 	}
+	statuses, faults := operationStatuses(q.States)
+	if len(faults) > 0 {
+		return p, api.Faulty(faults...)
+	}
 	f := sites.CallFilter{
-		Site: q.Site, Node: q.Node, Statuses: q.States, Destination: q.Destination, Category: holdfast.Category(q.Category),
+		Site: q.Site, Node: q.Node, Destination: q.Destination, Category: holdfast.Category(q.Category),
 		Error: q.Error, From: q.From, To: q.To, Limit: min(cmp.Or(max(q.Limit, 0), 50), 500),
+	}
+	for _, status := range statuses {
+		f.Statuses = append(f.Statuses, string(status))
 	}
 	if q.After != "" {
 		if f.After, err = placeOf(q.After); err != nil {

@@ -190,10 +190,10 @@ func TestSearchesAndExportsAreRecorded(t *testing.T) {
 func TestTheOverviewOfANode(t *testing.T) {
 	t.Parallel()
 	f, db := audited(t)
-	f.Service.Lanes = func() []holdfast.LaneStatus {
+	f.Lanes = func() []holdfast.LaneStatus {
 		return []holdfast.LaneStatus{{Destination: "billing", Up: true}, {Destination: "inventory", Problem: "refused"}}
 	}
-	f.Service.Health = func() api.Health { return api.Health{Status: api.Failing} }
+	f.Health = func() api.Health { return api.Health{Status: api.Failing} }
 	if _, err := f.store.Enqueue(t.Context(), holdfast.Message{ID: "m", Destination: "old", Endpoint: "E", Payload: []byte("1")}); err != nil {
 		t.Fatal(err)
 	}

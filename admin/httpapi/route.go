@@ -335,7 +335,7 @@ func translate(ctx huma.Context, _ string, v any) (any, error) {
 	return api.Faulty(faults...), nil
 }
 
-// bounds returns the limits of a parameter in words.
+// bounds returns the limits of a parameter, or its values, in words.
 func bounds(op *huma.Operation, name, message string) string {
 	at := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
 	if at < 0 || op.Parameters[at].Schema == nil {
@@ -346,6 +346,8 @@ func bounds(op *huma.Operation, name, message string) string {
 		return fmt.Sprintf("must be from %.0f to %.0f", *s.Minimum, *s.Maximum)
 	case s.Minimum != nil:
 		return fmt.Sprintf("must be %.0f or more", *s.Minimum)
+	case len(s.Enum) > 0:
+		return "must be one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Enum), " ", ", "), "[]")
 	case s.MaxLength != nil:
 		return fmt.Sprintf("must have at most %d characters", *s.MaxLength)
 	}

@@ -39,18 +39,14 @@ when the node was away, and says how many lines it missed if it was too slow.`,
   holdfast activity ls --follow --destination inventory`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var faults []error
-			for flag, to := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
-				text := map[string]string{"since": since, "until": until}[flag]
-				if err := moment(text, to); err != nil {
-					faults = append(faults, fmt.Errorf("--%s %q: %w", flag, text, err))
-				}
+			var faults [2]error
+			q.Since, faults[0] = ago("--since", since)
+			q.Until, faults[1] = ago("--until", until)
+			if err := errors.Join(faults[:]...); err != nil {
+				return usage(err)
 			}
 			if follow && (all || until != "") {
-				faults = append(faults, errors.New("--follow excludes --all and --until"))
-			}
-			if err := errors.Join(faults...); err != nil {
-				return usage(err)
+				return usage(errors.New("--follow excludes --all and --until"))
 			}
 			if follow {
 				return a.followActivity(cmd, g, q)
@@ -63,30 +59,13 @@ when the node was away, and says how many lines it missed if it was too slow.`,
 	f.StringVar(&q.Destination, "destination", "", "only this destination")
 	f.StringVar(&q.Message, "message", "", "only the message with this id")
 	f.StringVar(&q.Actor, "actor", "", "only what this person or token did")
-	f.StringVar(&since, "since", "", "not before this time, such as 2026-11-30T08:00:00Z, or this long ago, such as 24h")
-	f.StringVar(&until, "until", "", "not after this time, or this long ago")
+	f.StringVar(&since, "since", "", "only what happened since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
+	f.StringVar(&until, "until", "", "only what happened until then")
 	f.IntVar(&q.Limit, "limit", 50, "activities per page, 1 to 200")
 	f.Int64Var(&q.After, "after", 0, "begin after this position, which the previous page gave; with --follow: after this activity")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
 	f.BoolVarP(&follow, "follow", "f", false, "print what happens from now on")
 	return cmd
-}
-
-// moment reads a time, or how long ago it was. An empty text is no time.
-func moment(text string, to *time.Time) error {
-	if text == "" {
-		return nil
-	}
-	if ago, err := time.ParseDuration(text); err == nil {
-		*to = time.Now().Add(-ago)
-		return nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return errors.New("is neither a time such as 2026-11-30T08:00:00Z nor a duration such as 24h")
-	}
-	*to = at
-	return nil
 }
 
 func (a *app) listActivity(cmd *cobra.Command, g *global, q client.ActivityQuery, all bool) error {
@@ -144,7 +123,7 @@ func (a *app) followActivity(cmd *cobra.Command, g *global, q client.ActivityQue
 		var refused *api.Problem
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // whoever ended it is told nothing
 		case errors.As(err, &refused) && refused.Status < 500 || errors.Is(err, errPrint) || last < 0 && errors.Is(err, client.ErrUnreachable):
 			return err
 		case !told:

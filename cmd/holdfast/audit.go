@@ -53,6 +53,9 @@ recent checkpoint or with a gap on record, 8 if one is broken, and 1 if they cou
 			if err != nil {
 				return ofStores(err)
 			}
+			if log != "" && len(r.Logs) == 0 {
+				return &codedError{fmt.Errorf("this node keeps no audit log %q", log), exitNotFound}
+			}
 			if g.json {
 				err = printJSON(a.stdout, r)
 			} else {

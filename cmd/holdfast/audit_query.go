@@ -189,7 +189,7 @@ func (a *app) writeExport(file string, write func(w io.Writer) error) error {
 	if file == "-" {
 		return write(a.stdout)
 	}
-	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names the file
 	if errors.Is(err, os.ErrExist) {
 		return usage(fmt.Errorf("--out: %s is there already", file))
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,37 +26,21 @@ site, which answers.`,
 
 func (a *app) callList(g *global) *cobra.Command {
 	var q client.SiteCallQuery
-	var since time.Duration
+	var since string
+	var all bool
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
 		Short: "List calls of sites, the newest first",
+		Long: `List calls of sites, the newest first. A page looks at a bounded number of rows: it may
+be short or empty and still have a next one. --all follows the pages to the end.`,
 		Example: `  holdfast calls ls --status parked
   holdfast calls ls --site plant-7 --since 24h --error timeout`,
 		Args: args(0, 0, "none"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if since > 0 {
-				q.From = time.Now().Add(-since)
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if q.From, err = ago("--since", since); err != nil {
+				return err
 			}
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				p, err := c.SiteCalls().List(ctx, &q)
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, p)
-				}
-				rows := make([][]string, len(p.Calls))
-				for i, c := range p.Calls {
-					rows[i] = []string{c.Site, c.ID, c.Destination, c.Status, fmt.Sprint(c.Retries), at(c.Created), c.LastError}
-				}
-				if err := table(a.stdout, []string{"SITE", "ID", "DESTINATION", "STATUS", "RETRIES", "CREATED", "ERROR"}, rows); err != nil {
-					return err
-				}
-				if p.Next != "" {
-					a.note("more: --after %s\n", p.Next)
-				}
-				return nil
-			})
+			return a.listCalls(cmd, g, q, all)
 		},
 	}
 	f := cmd.Flags()
@@ -67,11 +49,35 @@ func (a *app) callList(g *global) *cobra.Command {
 	f.StringSliceVar(&q.Statuses, "status", nil, "only these statuses: submitted, retrying, delivered, parked, failed, discarded, expired")
 	f.StringVar(&q.Destination, "destination", "", "only this destination")
 	f.StringVar(&q.Category, "category", "", "only this category")
-	f.StringVar(&q.Error, "error", "", "only calls whose last error has this text")
-	f.DurationVar(&since, "since", 0, "only calls of this last time, such as 24h")
+	f.StringVar(&q.Error, "error", "", "only calls whose last error has this text, in any case")
+	f.StringVar(&since, "since", "", "only calls that were made since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
 	f.IntVar(&q.Limit, "limit", 50, "calls per page, 1 to 500")
 	f.StringVar(&q.After, "after", "", "begin after this position, which the previous page gave")
+	f.BoolVar(&all, "all", false, "follow the pages to the end")
 	return cmd
+}
+
+func (a *app) listCalls(cmd *cobra.Command, g *global, q client.SiteCallQuery, all bool) error {
+	return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
+		q.After = after
+		var page api.SiteCallPage
+		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
+			page, err = c.SiteCalls().List(ctx, &q)
+			return err
+		})
+		switch {
+		case err != nil:
+		case g.json:
+			err = printJSON(a.stdout, page)
+		default:
+			rows := make([][]string, len(page.Calls))
+			for i, c := range page.Calls {
+				rows[i] = []string{c.Site, c.ID, c.Destination, c.Status, fmt.Sprint(c.Retries), at(c.Created), c.LastError}
+			}
+			err = table(a.stdout, []string{"SITE", "ID", "DESTINATION", "STATUS", "RETRIES", "CREATED", "LAST ERROR"}, rows)
+		}
+		return page.Next, err
+	})
 }
 
 func (a *app) callShow(g *global) *cobra.Command {
@@ -82,45 +88,38 @@ func (a *app) callShow(g *global) *cobra.Command {
 		Args:    args(2, 2, "the site's name and the operation's id"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				s, err := c.SiteCalls().Get(ctx, given[0], given[1])
+				of, err := c.SiteCalls().Get(ctx, given[0], given[1])
 				switch {
 				case err != nil:
 					return err
 				case g.json:
-					return printJSON(a.stdout, s)
+					return printJSON(a.stdout, of)
 				}
-				return a.printCall(&s)
+				return a.printCall(&of)
 			})
 		},
 	}
 }
 
-func (a *app) printCall(s *api.SiteCall) error {
-	var b strings.Builder
-	for _, line := range [][2]string{
-		{"site", s.Site},
-		{"id", s.ID},
-		{"node", s.Node},
-		{"category", s.Category},
-		{"destination", s.Destination},
-		{"endpoint", s.Endpoint},
-		{"status", s.Status},
-		{"retries", fmt.Sprint(s.Retries)},
-		{"last error", s.LastError},
-		{"instance", s.Instance},
-		{"script", s.Script},
-		{"execution", s.Execution},
-		{"created", at(s.Created)},
-		{"last attempt", optional(s.LastAttempt)},
-		{"ended", optional(s.Ended)},
-		{"seen", at(s.Seen)},
-	} {
-		if line[1] != "" {
-			fmt.Fprintf(&b, "%-13s %s\n", line[0], line[1])
-		}
-	}
-	_, err := fmt.Fprint(a.stdout, b.String())
-	return err
+func (a *app) printCall(c *api.SiteCall) error {
+	s := newSheet(a.stdout)
+	s.line("site", c.Site)
+	s.line("id", c.ID)
+	s.line("node", c.Node)
+	s.line("category", c.Category)
+	s.line("destination", c.Destination)
+	s.line("endpoint", c.Endpoint)
+	s.line("status", c.Status)
+	s.line("retries", fmt.Sprint(c.Retries))
+	s.line("last error", c.LastError)
+	s.line("instance", c.Instance)
+	s.line("script", c.Script)
+	s.line("execution", c.Execution)
+	s.line("created", at(c.Created))
+	s.when("last attempt", c.LastAttempt)
+	s.when("ended", c.Ended)
+	s.line("seen", at(c.Seen))
+	return s.end()
 }
 
 func (a *app) callCounts(g *global) *cobra.Command {

@@ -138,8 +138,11 @@ func report(w io.Writer, cmd *cobra.Command, err error) {
 
 func adviceFor(cmd *cobra.Command, err error) string {
 	if p, ok := errors.AsType[*api.Problem](err); ok {
-		if p.Status == http.StatusUnauthorized {
+		switch p.Type {
+		case api.Unauthorized.Problem("").Type:
 			return "give it with --token-file, --token or " + envToken
+		case api.NoRoute.Problem("").Type:
+			return "the node has another role, or another version: see holdfast status; sites and their calls are asked of a central"
 		}
 		return ""
 	}

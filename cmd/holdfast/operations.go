@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -109,12 +107,7 @@ func operationTable(w io.Writer, list []api.Operation) error {
 }
 
 func printOperation(w io.Writer, o *api.Operation) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	line := func(name, value string) {
-		if value != "" {
-			_, _ = fmt.Fprintf(t, "%s\t%s\n", name, strings.ReplaceAll(plain(value), "\n", " "))
-		}
-	}
+	s := newSheet(w)
 	status, code := o.Status, ""
 	if o.Purged {
 		status += " (its message is purged)"
@@ -122,30 +115,23 @@ func printOperation(w io.Writer, o *api.Operation) error {
 	if o.HTTPStatus != 0 {
 		code = fmt.Sprint(o.HTTPStatus)
 	}
-	line("id", o.ID)
-	line("status", status)
-	line("to", o.Destination+" / "+o.Endpoint)
-	line("category", o.Category)
-	line("site", o.Site)
-	line("node", o.Node)
-	line("instance", o.OriginInstance)
-	line("script", o.SourceScript)
-	line("execution", o.ExecutionID)
-	line("parent execution", o.ParentExecutionID)
-	line("trace", o.TraceID)
-	line("retries", fmt.Sprintf("%d; %d attempts failed and count", o.Retries, o.Failures))
-	line("its own retries", ownRetries(&o.OwnRetry))
-	line("last error", o.LastError)
-	line("HTTP status", code)
-	line("created", at(o.Created))
-	if o.LastAttempt != nil {
-		line("last attempt", at(*o.LastAttempt))
-	}
-	if o.Ended != nil {
-		line("ended", at(*o.Ended))
-	}
-	if err := t.Flush(); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	s.line("id", o.ID)
+	s.line("status", status)
+	s.line("to", o.Destination+" / "+o.Endpoint)
+	s.line("category", o.Category)
+	s.line("site", o.Site)
+	s.line("node", o.Node)
+	s.line("instance", o.OriginInstance)
+	s.line("script", o.SourceScript)
+	s.line("execution", o.ExecutionID)
+	s.line("parent execution", o.ParentExecutionID)
+	s.line("trace", o.TraceID)
+	s.line("retries", fmt.Sprintf("%d; %d attempts failed and count", o.Retries, o.Failures))
+	s.line("its own retries", ownRetries(&o.OwnRetry))
+	s.line("last error", o.LastError)
+	s.line("HTTP status", code)
+	s.line("created", at(o.Created))
+	s.when("last attempt", o.LastAttempt)
+	s.when("ended", o.Ended)
+	return s.end()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,16 +30,21 @@ func printJSON(w io.Writer, v any) error {
 
 // table prints aligned columns.
 func table(w io.Writer, head []string, rows [][]string) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	var text bytes.Buffer
+	t := tabwriter.NewWriter(&text, 0, 8, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, strings.Join(head, "\t"))
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = oneLine(cell)
 		}
-		_, _ = fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+		// A row has all its cells, also the empty ones at its end, or the columns would begin anew below it.
+		_, _ = fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	if err := t.Flush(); err != nil { // reports the errors of earlier writes
-		return fmt.Errorf("print: %w", err)
+	_ = t.Flush() // a buffer takes all
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
 	}
 	return nil
 }

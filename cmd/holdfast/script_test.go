@@ -50,6 +50,9 @@ func (w withPostgres) Run() int { return pgtest.Main(w.m, pgtest.Options{Beside:
 //	copyto FOLDER NAME [PART]          copy the one database in a folder, its name has the part
 //	away SITE [PROBLEM]                make a site be away; with a problem it takes questions and does not answer
 //	parkat SITE ID                     park a message at a site
+//	serves VARIABLE CONFIG             run a node of a file, in which variables are put; the variable gets its address
+//	stops VARIABLE                     stop that node
+//	until PATTERN ARGS...              run holdfast until it prints such a line
 //	accounted                          the counts of a demo on stdout add up
 //
 // and the variables HOLDFAST_URL, a node that asks for no token, LOCKED_URL, the
@@ -62,7 +65,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script", Setup: setup,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "state": setState, "keep": keep, "notified": notified, "fares": fares, "answers": answers, "accounted": accounted, "copyto": copyTo,
-			"away": away, "parkat": parkAt,
+			"away": away, "parkat": parkAt, "serves": serves, "stops": stops, "until": until,
 		},
 	})
 }
@@ -80,6 +83,7 @@ func setup(env *testscript.Env) error {
 	journal.Add(holdfast.FollowerInfo{Name: "counts", Running: true})
 	journal.Add(holdfast.FollowerInfo{Name: "reports", Unread: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)})
 	env.Values[storeKey{}], env.Values[channelsKey{}], env.Values[sitesKey{}] = store, channels, sites
+	env.Values[nodesKey{}] = map[string]*exec.Cmd{}
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // or each process waits for a second at its end
 	for _, name := range []string{"HOLDFAST_URL", "LOCKED_URL", "SITE_URL"} {
 		s := admin.Service{

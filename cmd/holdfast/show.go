@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,48 +38,38 @@ func (a *app) showMessage(cmd *cobra.Command, g *global, of func(*client.Client)
 }
 
 func printMessage(w io.Writer, m api.MessageDetail) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	line := func(name, value string) {
-		if value != "" {
-			_, _ = fmt.Fprintf(t, "%s\t%s\n", name, strings.ReplaceAll(plain(value), "\n", " "))
-		}
-	}
-	when := func(name string, value *time.Time) {
-		if value != nil {
-			line(name, at(*value))
-		}
-	}
+	s := newSheet(w)
 	state := m.State
 	if m.Reason != "" {
 		state += " (" + m.Reason + ")"
 	}
-	line("id", m.ID)
-	line("state", state)
-	line("waits for", m.WaitsFor)
-	line("from", m.Source)
-	line("to", m.Destination+" / "+m.Endpoint)
-	line("category", m.Category)
-	line("instance", m.OriginInstance)
-	line("script", m.SourceScript)
-	line("execution", m.ExecutionID)
-	line("parent execution", m.ParentExecutionID)
-	line("trace", m.TraceID)
-	line("kind", m.Kind)
-	line("correlation id", m.CorrelationID)
-	line("ordering key", m.OrderingKey)
-	line("attempts", fmt.Sprintf("%d, of which %d failed and count, in cycle %d", m.Tries, m.Failures, m.Cycle))
-	line("its own retries", ownRetries(&m.OwnRetry))
-	line("created", at(m.Created))
-	when("due", m.Due)
-	when("expires", m.Expires)
-	when("last attempt", m.LastAttempt)
-	line("last error", m.LastError)
-	when("settled", m.Settled)
+	s.line("id", m.ID)
+	s.line("state", state)
+	s.line("waits for", m.WaitsFor)
+	s.line("from", m.Source)
+	s.line("to", m.Destination+" / "+m.Endpoint)
+	s.line("category", m.Category)
+	s.line("instance", m.OriginInstance)
+	s.line("script", m.SourceScript)
+	s.line("execution", m.ExecutionID)
+	s.line("parent execution", m.ParentExecutionID)
+	s.line("trace", m.TraceID)
+	s.line("kind", m.Kind)
+	s.line("correlation id", m.CorrelationID)
+	s.line("ordering key", m.OrderingKey)
+	s.line("attempts", fmt.Sprintf("%d, of which %d failed and count, in cycle %d", m.Tries, m.Failures, m.Cycle))
+	s.line("its own retries", ownRetries(&m.OwnRetry))
+	s.line("created", at(m.Created))
+	s.when("due", m.Due)
+	s.when("expires", m.Expires)
+	s.when("last attempt", m.LastAttempt)
+	s.line("last error", m.LastError)
+	s.when("settled", m.Settled)
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
-		line("header", name+": "+m.Headers[name])
+		s.line("header", name+": "+m.Headers[name])
 	}
-	if err := t.Flush(); err != nil {
-		return fmt.Errorf("print: %w", err)
+	if err := s.end(); err != nil {
+		return err
 	}
 	if len(m.History) > 0 {
 		rows := make([][]string, len(m.History))
