@@ -15,7 +15,7 @@ import (
 const (
 	oldRecords = `SELECT seq, stored, hash FROM hf_audit WHERE log = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4`
 	cutLog     = `UPDATE hf_audit_log SET cut = $2, cut_hash = $3 WHERE log = $1 AND cut < $2 AND size >= $2
-		AND (SELECT coalesce(max(since), 0) FROM hf_audit_hold) <= $4`
+		AND (SELECT coalesce(max(since), 0) FROM hf_audit_hold WHERE name > '') <= $4` // no name is empty
 	cutGaps  = `DELETE FROM hf_audit_gap WHERE log = $1 AND last <= $2`
 	cutNotes = `DELETE FROM hf_audit_checkpoint WHERE origin = (SELECT origin FROM hf_audit_log WHERE log = $1) AND size <= $2 AND note NOT LIKE '%key %key %'`
 
