@@ -59,6 +59,7 @@ type Act struct {
 type Query struct {
 	Kind         Kind
 	Destination  string
+	Among        []string // only these destinations; empty: all
 	Actor        string
 	Message      holdfast.ID
 	Since, Until time.Time

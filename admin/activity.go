@@ -21,8 +21,17 @@ type ActivityQuery struct {
 	Since, Until                      time.Time
 }
 
-func (q *ActivityQuery) parse() (out activity.Query, faults []api.Fault) {
-	out = activity.Query{Destination: q.Destination, Actor: q.Actor, Since: q.Since, Until: q.Until}
+// query reads a query, and narrows it to the caller's scope.
+func (a Activity) query(ctx context.Context, q *ActivityQuery) (out activity.Query, err error) {
+	if a.Service.Activity == nil {
+		return out, noActivity()
+	}
+	among, p := a.among(ctx, q.Destination)
+	if p != nil {
+		return out, p
+	}
+	var faults []api.Fault
+	out = activity.Query{Among: among, Destination: q.Destination, Actor: q.Actor, Since: q.Since, Until: q.Until}
 	if q.Kind != "" {
 		names := activity.Kinds()
 		if at := slices.Index(names, q.Kind); at > 0 {
@@ -38,17 +47,17 @@ func (q *ActivityQuery) parse() (out activity.Query, faults []api.Fault) {
 		}
 		out.Message = id
 	}
-	return out, faults
+	if len(faults) > 0 {
+		return out, api.Faulty(faults...)
+	}
+	return out, nil
 }
 
 // List returns one page, newest first. after is ActivityPage.Next of the page before; zero: the newest.
 func (a Activity) List(ctx context.Context, q *ActivityQuery, after int64, limit int) (out api.ActivityPage, err error) {
-	query, faults := q.parse()
-	switch {
-	case a.Service.Activity == nil:
-		return out, noActivity()
-	case len(faults) > 0:
-		return out, api.Faulty(faults...)
+	query, err := a.query(ctx, q)
+	if err != nil {
+		return out, err
 	}
 	page, err := activity.List(ctx, a.Service.Activity, query, after, limit)
 	if err != nil {
@@ -67,13 +76,10 @@ func noActivity() *api.Problem {
 
 // Follow calls send with activities as they happen, until ctx ends, send fails, or the node stops. after is
 // ActivityNews.Last of the last event; negative: from now on.
-func (a Activity) Follow(q *ActivityQuery, after int64) (follow func(ctx context.Context, send func(n api.ActivityNews) error) error, err error) {
-	query, faults := q.parse()
-	switch {
-	case a.Service.Activity == nil:
-		return nil, noActivity()
-	case len(faults) > 0:
-		return nil, api.Faulty(faults...)
+func (a Activity) Follow(ctx context.Context, q *ActivityQuery, after int64) (follow func(ctx context.Context, send func(n api.ActivityNews) error) error, err error) {
+	query, err := a.query(ctx, q)
+	if err != nil {
+		return nil, err
 	}
 	return func(ctx context.Context, send func(n api.ActivityNews) error) error {
 		reader := activity.Reader{Query: query, After: after, Stop: a.Stopping}

@@ -28,6 +28,9 @@ type Audit struct{ *Service }
 
 // Query returns a page of records, newest first.
 func (a Audit) Query(ctx context.Context, in *api.AuditFilter, after string, limit int) (out api.AuditPage, err error) {
+	if p := ofSite(ctx, in); p != nil {
+		return out, p
+	}
 	filter, faults := filterOf(in)
 	if faults = append(faults, checkLine("after", after, mostText)...); len(faults) > 0 {
 		return out, api.Faulty(faults...)
@@ -41,6 +44,14 @@ func (a Audit) Query(ctx context.Context, in *api.AuditFilter, after string, lim
 		out.Records[i] = auditRecordOf(&page.Records[i])
 	}
 	return out, nil
+}
+
+// ofSite refuses a caller whose scope does not have all that the filter finds: such a caller names one site.
+func ofSite(ctx context.Context, in *api.AuditFilter) *api.Problem {
+	if !within(ctx, api.Object{Site: in.Site}) {
+		return outside("site", in.Site)
+	}
+	return nil
 }
 
 // filterOf reads a filter.
@@ -76,6 +87,9 @@ func (a Audit) Get(ctx context.Context, text string) (out api.AuditRecord, err e
 		return out, p
 	}
 	f, err := a.Records.Record(ctx, id)
+	if err == nil && !within(ctx, api.Object{Site: f.Site}) {
+		err = holdfast.ErrNotFound // an answer must not tell which ids there are
+	}
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return out, api.NotFound.Problem(fmt.Sprintf("the audit log has no record %s; GET /v1/audit lists those that it has", id), api.Fault{Field: "id", Value: string(id), Problem: "is not kept here"})
 	}
@@ -107,13 +121,16 @@ func (a Audit) KPIs(ctx context.Context) (out api.AuditKPIs, err error) {
 // Export prepares an export of the node's own log, or of the one that is named, as it is now. The
 // export is on record before write writes anything; if it cannot be recorded, there is none.
 func (a Audit) Export(ctx context.Context, in *api.AuditFilter, name, format string) (write func(w io.Writer) error, err error) {
+	if p := ofSite(ctx, in); p != nil {
+		return nil, p
+	}
 	filter, faults := filterOf(in)
 	if len(faults) > 0 {
 		return nil, api.Faulty(faults...)
 	}
 	x := &audit.Exporter{Reader: a.Records, Filter: filter, CSV: format == "csv"}
 	if err := x.Begin(ctx, name); errors.Is(err, holdfast.ErrNotFound) {
-		return nil, api.NotFound.Problem("this node keeps no such log", api.Fault{Field: "log", Value: api.Clip(name), Problem: "is not the name of a log here"})
+		return nil, api.NotFound.Problem(fmt.Sprintf("this node keeps no audit log %q", api.Clip(name)), api.Fault{Field: "log", Value: api.Clip(name), Problem: "is not the name of a log here"})
 	} else if err != nil {
 		return nil, a.refuse(ctx, "export the audit log", err)
 	}

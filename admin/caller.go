@@ -44,9 +44,28 @@ func (s *Service) here(destination string) api.Object {
 	return api.Object{Site: s.From(), Destination: destination}
 }
 
+// among returns the destinations to which a question about this node's messages is narrowed by the caller's
+// scope; none: it is not. destination is what the caller asks for, or empty.
+func (s *Service) among(ctx context.Context, destination string) ([]string, *api.Problem) {
+	scope := Granted(ctx).Scope
+	switch {
+	case !scope.AtSite(s.From()):
+		return nil, outside("site", s.From())
+	case destination == "":
+		return scope.Destinations, nil
+	case !scope.Has(s.here(destination)):
+		return nil, outside("destination", destination)
+	}
+	return nil, nil
+}
+
 // outside refuses what the caller's scope does not have. Only names that the caller has given may be in field
 // and value: an id that is out of scope is refused like one that is not kept.
 func outside(field, value string) *api.Problem {
+	if value == "" {
+		return api.RoleLacking.Problem(fmt.Sprintf("the token is not for all sites, destinations and topics; name the %s that the question is about", field),
+			api.Fault{Field: field, Problem: "is missing, and the token is not for all"})
+	}
 	return api.RoleLacking.Problem(fmt.Sprintf("the token is not for %s %q", field, api.Clip(value)),
 		api.Fault{Field: field, Value: api.Clip(value), Problem: "is outside of the token's sites, destinations or topics"})
 }

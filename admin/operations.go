@@ -40,6 +40,9 @@ func (o Operations) Get(ctx context.Context, text string) (out api.Operation, er
 		return out, p
 	}
 	is, err := o.Track.Status(ctx, id)
+	if err == nil && !within(ctx, o.here(is.Destination)) {
+		err = holdfast.ErrNotFound // an answer must not tell which ids there are
+	}
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return out, api.NotFound.Problem(fmt.Sprintf("no operation %s is known here; it never was, or its retention is over", id),
 			api.Fault{Field: "id", Value: api.Clip(string(id)), Problem: "is not the id of an operation that is kept"})
@@ -50,13 +53,17 @@ func (o Operations) Get(ctx context.Context, text string) (out api.Operation, er
 	return operationOf(&is), nil
 }
 
-// List returns a page, newest first.
+// List returns a page of those in the caller's scope, newest first.
 func (o Operations) List(ctx context.Context, in *OperationQuery) (out api.OperationPage, err error) {
 	if o.Track == nil {
 		return out, noOperations()
 	}
+	among, p := o.among(ctx, in.Destination)
+	if p != nil {
+		return out, p
+	}
 	f := track.Filter{
-		Destination: in.Destination, Category: holdfast.Category(in.Category), Instance: in.Instance, Script: in.Script, Execution: in.Execution,
+		Among: among, Destination: in.Destination, Category: holdfast.Category(in.Category), Instance: in.Instance, Script: in.Script, Execution: in.Execution,
 		Trace: in.Trace, Error: in.Error, Limit: in.Limit, After: in.After,
 	}
 	var faults, wrong []api.Fault

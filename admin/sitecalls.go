@@ -34,6 +34,12 @@ func (s SiteCalls) List(ctx context.Context, q *SiteCallQuery) (p api.SiteCallPa
 	if s.Mirror == nil {
 		return p, noCentral()
 	}
+	if !within(ctx, api.Object{Site: q.Site, Destination: q.Destination}) { // such a caller names what it asks about
+		if !Granted(ctx).AtSite(q.Site) {
+			return p, outside("site", q.Site)
+		}
+		return p, outside("destination", q.Destination)
+	}
 	f := sites.CallFilter{
 		Site: q.Site, Node: q.Node, Statuses: q.States, Destination: q.Destination, Category: holdfast.Category(q.Category),
 		Error: q.Error, From: q.From, To: q.To, Limit: min(cmp.Or(max(q.Limit, 0), 50), 500),
@@ -94,7 +100,10 @@ func (s SiteCalls) Get(ctx context.Context, site, id string) (c api.SiteCall, er
 	if err == nil {
 		var found sites.SiteCall
 		if found, err = s.Mirror.SiteCall(ctx, site, parsed); err == nil {
-			return siteCallOf(&found), nil
+			if within(ctx, api.Object{Site: found.Site, Destination: found.Destination}) {
+				return siteCallOf(&found), nil
+			}
+			err = holdfast.ErrNotFound // an answer must not tell which ids there are
 		}
 	}
 	if errors.Is(err, holdfast.ErrNotFound) || parsed == "" {
@@ -108,12 +117,18 @@ func (s SiteCalls) Counts(ctx context.Context) (out api.SiteCallCounts, err erro
 	if s.Mirror == nil {
 		return out, noCentral()
 	}
+	if may := Granted(ctx); len(may.Destinations)+len(may.Topics) > 0 {
+		return out, api.RoleLacking.Problem("the token is only for some destinations or topics; these numbers are about all that a site has")
+	}
 	list, err := s.Mirror.CallCounts(ctx, time.Now().Add(-callStuckAfter))
 	if err != nil {
 		return out, s.refuse(ctx, "count calls of sites", err)
 	}
 	out.Counts = []api.SiteCallCount{}
 	for _, n := range list {
+		if !within(ctx, api.Object{Site: n.Site}) {
+			continue
+		}
 		last := len(out.Counts) - 1
 		if last < 0 || out.Counts[last].Site != n.Site || out.Counts[last].Node != n.Node {
 			out.Counts = append(out.Counts, api.SiteCallCount{Site: n.Site, Node: n.Node})

@@ -104,6 +104,8 @@ func (d *Describer) of(e *holdfast.Entry) []Record {
 		return d.incoming(e, Enqueued)
 	case holdfast.Called:
 		return d.call(e)
+	case holdfast.Copied:
+		return d.copied(e)
 	case holdfast.Paused, holdfast.Resumed, holdfast.ListPut, holdfast.ListRemoved, holdfast.ChannelPut, holdfast.ChannelRemoved,
 		holdfast.TokenAdded, holdfast.TokenRemoved, holdfast.SiteAdded, holdfast.SiteEnrolled, holdfast.SiteRenewed, holdfast.SiteRevoked:
 	}
@@ -171,6 +173,14 @@ func (d *Describer) decision(e *holdfast.Entry) []Record {
 	if e.Kind == holdfast.SiteEnrolled {
 		r.Actor = e.Subject // the site itself
 	}
+	return []Record{r}
+}
+
+// copied describes a batch of another log that was taken into this store. Verify compares what the
+// record says with the copy.
+func (d *Describer) copied(e *holdfast.Entry) []Record {
+	r := d.record(e, System, Copied, Success)
+	r.Target, r.Extra = e.Subject, json.RawMessage(e.Detail)
 	return []Record{r}
 }
 

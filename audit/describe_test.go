@@ -131,7 +131,8 @@ func TestEveryEntryHasItsRecords(t *testing.T) {
 			holdfast.Entry{Kind: holdfast.Called, Code: "get-message", Subject: "m", Actor: "anna", Outcome: holdfast.Permanent, Error: "none", Detail: []byte(`{"status":404,"tookUs":1500}`)},
 			[]string{"ApiInbound ApiCall Refused plant anna m error=none http=404 took=1.5ms"},
 		},
-		"an export": {holdfast.Entry{Kind: holdfast.Called, Code: "export-audit", Actor: "anna", Outcome: holdfast.Succeeded}, []string{"Operator Export Success plant anna export-audit"}},
+		"records of a site": {holdfast.Entry{Kind: holdfast.Copied, Subject: "holdfast/harbour/h1/i"}, []string{"System Copied Success plant system holdfast/harbour/h1/i"}},
+		"an export":         {holdfast.Entry{Kind: holdfast.Called, Code: "export-audit", Actor: "anna", Outcome: holdfast.Succeeded}, []string{"Operator Export Success plant anna export-audit"}},
 	} {
 		c.e.At = time.Date(2026, 11, 30, 9, 0, 0, 1500, time.UTC)
 		var got []string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Codes of the Called entries that a Log makes records of itself. They are stored and never change.
@@ -66,8 +67,8 @@ type Former struct {
 	Origin string `json:"former"`
 	Size   int64  `json:"size"` // records that the store has of it
 	Head   string `json:"head"` // chain hash of the last of them, hex
-	// Checkpoint is the largest one that was found, a signed note. Lost is how many records it covers
-	// that the store does not have.
+	// Checkpoint is the largest one that was found, a signed note. Lost is how many records the store
+	// does not have of those that this checkpoint, or the log, covers and no purge has taken.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	Lost       int64  `json:"lost"`
 }
@@ -79,22 +80,29 @@ func (l *Log) opened(ctx context.Context) (Record, error) {
 	if err != nil {
 		return r, fmt.Errorf("read audit logs: %w", err)
 	}
-	var f Former
+	var former *rows.AuditLog
 	for _, log := range logs {
 		if log.Own && log.Log != l.log.Log {
-			f = Former{Origin: log.Origin, Size: log.Size, Head: hex.EncodeToString(log.Head)}
+			former = log
 		}
 	}
-	if f.Origin == "" {
+	if former == nil {
 		return r, nil
+	}
+	f := Former{Origin: former.Origin, Size: former.Size, Head: hex.EncodeToString(former.Head)}
+	stands, err := l.Store.Standing(ctx, former.Log)
+	if err != nil {
+		return r, fmt.Errorf("count the records of %s: %w", f.Origin, err)
 	}
 	newest, err := l.Store.Newest(ctx, f.Origin)
 	if err != nil {
 		return r, fmt.Errorf("read checkpoints of %s: %w", f.Origin, err)
 	}
+	covered := f.Size
 	if newest != nil {
-		f.Checkpoint, f.Lost = newest.Note, max(newest.Size-f.Size, 0)
+		f.Checkpoint, covered = newest.Note, max(newest.Size, covered)
 	}
+	f.Lost = max(covered-former.Cut-stands, 0)
 	r.Extra, err = json.Marshal(f)
 	return r, err
 }

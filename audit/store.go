@@ -31,6 +31,8 @@ type Store interface {
 	// Sweep deletes a page of the records up to a cut, with their values. It returns how many went; zero:
 	// there are none.
 	Sweep(ctx context.Context, log, cut int64) (int64, error)
+	// Standing counts the records of a log that are here.
+	Standing(ctx context.Context, log int64) (int64, error)
 	SignedReader
 }
 

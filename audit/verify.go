@@ -169,8 +169,14 @@ func (v *verification) readWitness() error {
 
 func markOf(c *Checkpoint) mark { return mark{c.Size, c.Root, c.Chain, c.Keys, c.Time} }
 
-// gone reports logs that the witness knows and the store has never had, though it has others of the same node.
+// gone reports logs of which the store has nothing, though its own log says that it took records of them, or
+// the witness knows them and the store has others of the same node.
 func (v *verification) gone() (list []LogReport) {
+	for origin, c := range v.copies {
+		if c.Status == Broken && (v.Origin == "" || v.Origin == origin) { // the others are reported with their logs
+			list = append(list, c)
+		}
+	}
 	for origin, marks := range v.marks {
 		node := origin[:strings.LastIndexByte(origin, '/')+1]
 		same := slices.ContainsFunc(v.logs, func(l *rows.AuditLog) bool { return l.Own && strings.HasPrefix(l.Origin, node) })
@@ -273,34 +279,42 @@ type batch struct {
 
 // copied compares what the own log says of a copy with the copy.
 func (w *walk) copied(ctx context.Context, c batch) error {
+	if _, known := w.copies[c.Log]; known || c.Log == "" {
+		return nil
+	}
+	r, err := w.compare(ctx, c)
+	if err == nil && r.Fault != "" { // unless it came, or was purged, after the logs were read
+		if w.logs, err = w.from.Logs(ctx); err == nil {
+			r, err = w.compare(ctx, c)
+		}
+	}
+	if err == nil && r.Fault != "" {
+		w.copies[c.Log] = r
+	}
+	return err
+}
+
+func (w *walk) compare(ctx context.Context, c batch) (r LogReport, err error) {
 	i := slices.IndexFunc(w.logs, func(l *rows.AuditLog) bool { return l.Origin == c.Log })
-	if _, known := w.copies[c.Log]; known || i < 0 && c.Log == "" {
-		return nil
-	}
-	bad := func(fault Fault, seq int64, detail string) {
-		w.copies[c.Log] = LogReport{Fault: fault, Seq: seq, Detail: detail}
-	}
 	if i < 0 {
-		bad(Replaced, 1, "this store has taken records of the log, and has nothing of it")
-		return nil
+		return LogReport{Origin: c.Log, Status: Broken, Fault: Replaced, Seq: 1, Detail: "this store has taken records of the log, and has nothing of it"}, nil
 	}
 	if c.Last <= w.logs[i].Cut {
-		return nil
+		return r, nil
 	}
 	found := ""
-	if err := w.from.Records(ctx, w.logs[i].Log, c.Last-1, 1, func(s *Stored) error {
+	err = w.from.Records(ctx, w.logs[i].Log, c.Last-1, 1, func(s *Stored) error {
 		if s.Seq == c.Last {
 			found = hex.EncodeToString(s.Hash)
 		}
 		return nil
-	}); err != nil {
-		return err
-	}
+	})
 	switch {
+	case err != nil:
 	case found == "":
-		bad(Removed, c.Last, "this store has taken the record, and does not have it")
+		r = LogReport{Fault: Removed, Seq: c.Last, Detail: "this store has taken the record, and does not have it"}
 	case found != c.Hash:
-		bad(Replaced, c.Last, "the record is not the one that this store has taken")
+		r = LogReport{Fault: Replaced, Seq: c.Last, Detail: "the record is not the one that this store has taken"}
 	}
-	return nil
+	return r, err
 }

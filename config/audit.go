@@ -7,11 +7,22 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Audit says how the audit log is signed.
+// Content says what the audit log keeps of the content of messages.
+type Content string
+
+// The values of Content.
+const (
+	ContentNone    Content = "none"
+	ContentSummary Content = "summary" // the beginning, without secrets
+)
+
+// Audit says what the audit log has, and how it is signed.
 type Audit struct {
-	Off     bool   // nothing is recorded
-	Key     string // path of the key that signs checkpoints; empty: see AuditKey
-	Witness string // path of a file that gets each checkpoint; empty: only the database keeps them
+	Off     bool     // nothing is recorded
+	Content Content  // empty: ContentNone
+	Redact  []string // members of JSON contents that summaries leave out, besides the usual ones
+	Key     string   // path of the key that signs checkpoints; empty: see AuditKey
+	Witness string   // path of a file that gets each checkpoint; empty: only the database keeps them
 	// Retention is how long records are kept; zero: see AuditRetention.
 	Retention time.Duration
 }
@@ -40,6 +51,13 @@ func auditKeys() setting.Section[Audit] {
 	return setting.Section[Audit]{
 		setting.Key("off", func(a *Audit) *bool { return &a.Off }, setting.Truth(), false,
 			"Records nothing in the [audit log](audit.md). What happens meanwhile is never in it."),
+		setting.Key("content", func(a *Audit) *Content { return &a.Content }, setting.Word(ContentSummary, ContentNone, ContentSummary), ContentNone,
+			"What is recorded of the content of a message. `summary`: the first 8 KiB when it is accepted, and 64 KiB when it ends with an error, if it is JSON, without secrets; of other content the size."),
+		setting.List("redact", func(a *Audit) *[]string { return &a.Redact }, "iban", func(r *setting.Report, path, name string) {
+			if name == "" {
+				r.Fault(path, "", setting.Problem{What: "is empty", Fix: "name a member of a JSON object, or remove it"})
+			}
+		}, "Members of JSON objects whose values are left out of summaries, in upper or lower case. Names that have password, secret, token, authorization, API key, credential, cookie or private key in them always are.").Tells("list of names", "none"),
 		setting.Maybe("key", func(a *Audit) *string { return &a.Key }, setting.Location("/etc/holdfast/audit.key"),
 			"File with the key that signs the audit log. It is made if it is missing; only the node's user may read it. Nodes that share a database need copies of one key.").
 			Tells("", "`audit.key` in the folder of `data`; with `store`: none, and nothing is signed"),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
 )
 
@@ -21,6 +22,13 @@ func (n *Node) buildAudit() error {
 		name = n.cfg.Source()
 	}
 	d := &audit.Describer{Site: n.cfg.Source(), Node: name, Incarnation: n.kept.Audit.Incarnation, Category: n.categoryOf}
+	if n.cfg.Audit.Content == config.ContentSummary {
+		d.Redact = n.cfg.Audit.Redact
+		d.Payload = func(ctx context.Context, id holdfast.ID) ([]byte, error) {
+			r, err := n.store.Get(ctx, id)
+			return r.Message.Payload, err
+		}
+	}
 	l := &audit.Log{
 		Store: n.kept.Audit, Journal: n.store, Describe: d.Describe, Site: n.cfg.Source(), Node: name, Shared: shared, Logger: n.log,
 	}

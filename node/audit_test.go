@@ -2,8 +2,6 @@ package node_test
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,16 +17,9 @@ func TestWhatANodeRecordsIsSignedAndVerified(t *testing.T) {
 	witness := filepath.Join(t.TempDir(), "witness")
 	c := parse(t, "")
 	c.Audit.Witness = witness
-	records := func(t *testing.T) (n int) {
+	records := func(t *testing.T) int {
 		t.Helper()
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(c.Data, "holdfast.db")+"?mode=ro")
-		if err == nil {
-			err = errors.Join(db.QueryRowContext(t.Context(), "SELECT count(*) FROM hf_audit WHERE kind = 'ApiCall'").Scan(&n), db.Close())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+		return stored(t, c.Data, "SELECT count(*) FROM hf_audit WHERE kind = 'ApiCall'")
 	}
 	run := func(t *testing.T) {
 		t.Helper()

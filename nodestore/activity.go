@@ -3,6 +3,7 @@ package nodestore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -89,12 +90,22 @@ func (a *Activity) Acts(ctx context.Context, q activity.Query, r activity.Range)
 	case r.Newest:
 		sql = actsDown
 	}
-	err = a.db.Read(ctx, sql, []any{r.After, r.Before, int64(q.Kind), q.Destination, q.Actor, since, until, key, q.Message == "", int64(r.Limit)}, func(scan side.Scan) error {
+	read := int64(r.Limit)
+	if len(q.Among) > 0 {
+		read = forEver // a range is bounded, and so are the acts of one message
+	}
+	err = a.db.Read(ctx, sql, []any{r.After, r.Before, int64(q.Kind), q.Destination, q.Actor, since, until, key, q.Message == "", read}, func(scan side.Scan) error {
+		if len(list) == r.Limit {
+			return nil
+		}
 		var of activity.Act
 		var at, kind, cycle, attempt int64
 		var reason string
 		if err := scan(&of.Seq, &at, &kind, &key, &of.Destination, &cycle, &attempt, &of.Actor, &reason, &of.Code, &of.Error); err != nil {
 			return err
+		}
+		if len(q.Among) > 0 && !slices.Contains(q.Among, of.Destination) {
+			return nil
 		}
 		of.At, of.Kind, of.Message = time.UnixMicro(at).UTC(), activity.Kind(kind), activity.ID(key)
 		of.Cycle, of.Attempt, of.Reason = int(cycle), int(attempt), holdfast.Reason(reason)

@@ -20,6 +20,7 @@ const (
 		WHERE CAST(m.value AS bigint) < hf_now() OR CAST(m.value AS bigint) = $1 OR CAST(m.value AS bigint) > hf_now() + $2 + $2`
 	readLease = `SELECT CAST(value AS bigint) FROM hf_meta WHERE key = 'audit'`
 
+	standing     = `SELECT count(*) FROM hf_audit WHERE log = $1`
 	lastRecord   = `SELECT seq FROM hf_audit WHERE log = $1 ORDER BY seq DESC LIMIT 1`
 	auditRecords = `SELECT seq, leaf, hash, id, at, channel, kind, status, failed, site, node, coalesce(instance, ''), coalesce(actor, ''),
 		coalesce(target, ''), coalesce(corr, '') FROM hf_audit WHERE log = $1 AND seq > $2 ORDER BY seq LIMIT $3`
@@ -43,7 +44,7 @@ func (a *Audit) OpenLog(ctx context.Context, origin string, own bool) (l *rows.A
 	if l, err = a.findLog(ctx, origin); l != nil || err != nil {
 		return l, err
 	}
-	err = a.db.Change(ctx, side.Cost{}, func(tx side.Tx) error {
+	err = a.db.Change(ctx, side.Cost{Complete: true}, func(tx side.Tx) error {
 		known := false
 		if err := tx.Read(findLog, []any{origin}, func(side.Scan) error { known = true; return nil }); err != nil || known {
 			return err
@@ -116,6 +117,12 @@ func (a *Audit) AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) erro
 		return fmt.Errorf("add checkpoint %d of %s: %w", c.Size, c.Origin, err)
 	}
 	return nil
+}
+
+// Standing implements audit.Store.
+func (a *Audit) Standing(ctx context.Context, log int64) (n int64, err error) {
+	err = a.db.Read(ctx, standing, []any{log}, func(scan side.Scan) error { return scan(&n) })
+	return n, err
 }
 
 // Logs implements audit.Reader.

@@ -54,7 +54,7 @@ type arriving struct {
 func (t *Telemetry) Copy(ctx context.Context, site string, b *sites.Batch) (c sites.Copy, err error) {
 	in, err := arrive(site, b)
 	if err == nil {
-		cost := side.Cost{Rows: len(b.Records) + len(b.Calls), Bytes: in.bytes()}
+		cost := side.Cost{Rows: len(b.Records) + len(b.Calls), Bytes: in.bytes(), Complete: true}
 		err = t.db.Change(ctx, cost, func(tx side.Tx) error {
 			c, err = in.write(tx)
 			return err
@@ -115,7 +115,7 @@ func (in *arriving) read(seq int64, r *sites.Record) error {
 	row := audit.Row(0, seq, &of, r.Leaf, in.hashes[len(in.records)])
 	var values []rows.Row
 	for _, v := range r.Values {
-		values = append(values, &rows.AuditValue{Seq: seq, Field: v.Field, Salt: v.Salt, Value: v.Text})
+		values = append(values, &rows.AuditValue{Seq: seq, Field: v.Field, At: row.At, Salt: v.Salt, Value: v.Text})
 	}
 	for _, text := range []string{string(of.ID), row.Channel, row.Kind, row.Status, of.Node, of.Instance, of.Actor, of.Target, of.Correlation} {
 		if len(text) > audit.MaxText { // an index could not hold it

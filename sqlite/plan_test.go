@@ -22,6 +22,7 @@ var mayScan = map[string]string{
 	"SELECT * FROM (SELECT e.seq, e.kind":                         "sorts at most 500 events",
 	"SELECT 'destination', destination":                           "names, of which there are thousands at most",
 	"SELECT coalesce((SELECT value FROM hf_meta":                  "reads one row of each table",
+	"SELECT coalesce((SELECT e.error FROM hf_entry":               "reads one row, of a message that ends; m is a row of its own",
 	"SELECT n.site, sum(m.state IN (0, 1))":                       "reads what is not delivered, by an index that holds nothing else",
 	"SELECT site, count(*) FROM hf_notification WHERE delivered":  "reads and sorts what was delivered within the window",
 	"SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'": "once per backup, on a reader, over live rows",

@@ -171,6 +171,8 @@ func usable(r rows.Row) bool {
 			r.Hash = nil
 		}
 		return r.ID != "" && r.Kind != ""
+	case *rows.AuditRecord:
+		return json.Valid(r.Leaf)
 	case *rows.Target:
 		r.Result = min(max(r.Result, 0), 3)
 	}

@@ -35,6 +35,11 @@ func portable(sql string, args []any, now func() int64) (string, []any) {
 
 // Change implements side.Store.
 func (s sideStore) Change(ctx context.Context, c side.Cost, f func(tx side.Tx) error) error {
+	if c.Complete {
+		if err := s.db.ready(); err != nil {
+			return err
+		}
+	}
 	k := &sideChange{cost: c, change: f}
 	if err := s.db.writer.do(ctx, k); err != nil {
 		return err

@@ -182,6 +182,8 @@ func actsListed(k *kit) {
 	}{
 		"all":           {activity.Query{}, 60},
 		"a destination": {activity.Query{Destination: "b"}, 20},
+		"among":         {activity.Query{Among: []string{"b", "c"}}, 20},
+		"among, of one": {activity.Query{Among: []string{"b"}, Message: "m0"}, 1},
 		"none":          {activity.Query{Destination: "c"}, 0},
 		"a kind":        {activity.Query{Kind: activity.Delivered}, 40},
 		"an actor":      {activity.Query{Actor: "cleo"}, 20},

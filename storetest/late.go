@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
 // lateAttempt: a dispatcher has ended while an attempt was still running. The next dispatcher on
@@ -44,10 +45,7 @@ func lateAttempt(k *kit) {
 	time.Sleep(100 * time.Millisecond)                 // only waiting shows that nothing happens
 	k.is("m", holdfast.Claimed)
 	close(release)
-	for i := 0; i < 1000 && k.get("m").State != holdfast.Delivered; i++ {
-		time.Sleep(5 * time.Millisecond) // a store on a separate server knows no virtual time
-	}
-	k.is("m", holdfast.Delivered)
+	waittest.Until(k.t, "it is delivered", func() bool { return k.get("m").State == holdfast.Delivered })
 	if n := calls.Load(); n != 1 {
 		k.t.Errorf("sent %d times, want once", n)
 	}

@@ -107,6 +107,7 @@ func telemetry(t *testing.T, m Maker) {
 			k.copies(l, 1, 20, sites.Copy{Size: 20})
 			k.holds(l, sites.Range{First: 1, Last: 20})
 		},
+		"a sealed target is found in a copy":  copiedTarget,
 		"what does not match changes nothing": brokenBatches,
 		"a log may not have gaps without end": func(k *kit) {
 			l := k.newLog(plantLog, "", 2*sites.MaxGaps+6)
@@ -153,6 +154,16 @@ func telemetry(t *testing.T, m Maker) {
 			}
 		},
 	})
+}
+
+// copiedTarget asks central for a person's address, in the order of time.
+func copiedTarget(k *kit) {
+	k.copies(k.newLog(plantLog, "", 9), 1, 9, sites.Copy{Size: 9})
+	page, err := nodestore.New(k.Full, nil).Audit.Query(k.ctx(), audit.Query{Filter: audit.Filter{Target: "t7", From: time.UnixMicro(7), Until: time.UnixMicro(8)}, Limit: 10})
+	k.ok(err)
+	if len(page.Records) != 1 || page.Records[0].Target != "t7" || page.Records[0].Origin != plantLog {
+		k.t.Errorf("found %+v", page.Records)
+	}
 }
 
 func brokenBatches(k *kit) {

@@ -12,6 +12,7 @@ import (
 type Filter struct {
 	Statuses    []Status
 	Destination string
+	Among       []string // only these destinations; empty: all
 	Category    holdfast.Category
 	Instance    string
 	Script      string
@@ -33,7 +34,7 @@ type Page struct {
 func (f *Filter) shows(o *Operation) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	return (len(f.Statuses) == 0 || slices.Contains(f.Statuses, o.Status)) &&
-		is(f.Destination, o.Destination) && is(string(f.Category), string(o.Category)) &&
+		is(f.Destination, o.Destination) && (len(f.Among) == 0 || slices.Contains(f.Among, o.Destination)) && is(string(f.Category), string(o.Category)) &&
 		is(f.Instance, o.Origin.Instance) && is(f.Script, o.Origin.Script) && is(f.Trace, o.Origin.Trace.ID()) &&
 		(is(f.Execution, o.Origin.Execution) || f.Execution == o.Origin.ParentExecution) &&
 		(f.To.IsZero() || o.Created.Before(f.To)) && !o.Created.Before(f.From) &&

@@ -85,6 +85,9 @@ func (t *Tracker) List(ctx context.Context, f Filter) (p Page, err error) {
 			return p, fmt.Errorf("list operations: %w", err)
 		}
 	}
+	if f.Destination == "" && len(f.Among) == 1 {
+		f.Destination = f.Among[0] // the outbox finds the messages of one without reading those of others
+	}
 	limit := min(max(cmp.Or(f.Limit, 50), 1), pageOf)
 	// Messages come first: one that is purged between the two looks is found by the second.
 	messages, fromM, err := t.messages(ctx, &f, before, limit)

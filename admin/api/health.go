@@ -21,6 +21,36 @@ type Check struct {
 	Detail string `json:"detail,omitempty" doc:"What the check found, and what to do."`
 }
 
+// Overview is how a node fares, with the numbers that it has. What is not a part of its role is absent.
+type Overview struct {
+	Health
+
+	Lanes         []LaneBrief   `json:"lanes" nullable:"false" doc:"Destinations and channels that are not up, or that have messages."`
+	Outbox        OutboxStats   `json:"outbox"`
+	Inbox         InboxStats    `json:"inbox"`
+	Notifications *KPIs         `json:"notifications,omitempty" doc:"Of all sites together."`
+	Audit         *AuditKPIs    `json:"audit,omitempty" doc:"Only for who has the right audit-read."`
+	Sites         *SiteStates   `json:"sites,omitempty" doc:"Of a central."`
+	SiteCalls     *SiteCallSums `json:"siteCalls,omitempty" doc:"Calls of all sites of a central that have not ended."`
+	Unknown       []string      `json:"unknown,omitempty" nullable:"false" doc:"Parts whose numbers could not be read now."`
+}
+
+// LaneBrief is how one destination or channel fares, in short.
+type LaneBrief struct {
+	Name    string `json:"name" doc:"Of the destination; channel:NAME for a channel."`
+	Lane    string `json:"lane" enum:"up,down,held,paused,unknown" doc:"As of GET /v1/destinations."`
+	Pending int64  `json:"pending"`
+	Parked  int64  `json:"parked"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// SiteStates counts sites by state.
+type SiteStates struct {
+	Online  int64 `json:"online"`
+	Offline int64 `json:"offline"`
+	Never   int64 `json:"never" doc:"Added, and not seen since."`
+}
+
 // The values of Status.
 const (
 	OK       = "ok"

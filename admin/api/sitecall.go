@@ -32,12 +32,17 @@ type SiteCallPage struct {
 
 // SiteCallCount is how many calls of a node of a site have not ended.
 type SiteCallCount struct {
-	Site     string `json:"site"`
-	Node     string `json:"node,omitempty"`
-	Waiting  int64  `json:"waiting" doc:"Not tried yet."`
-	Retrying int64  `json:"retrying"`
-	Parked   int64  `json:"parked" doc:"They wait for a person."`
-	Stuck    int64  `json:"stuck" doc:"Of those that wait or are retried: older than 10 minutes. They are shown, and nothing else is done about them."`
+	Site string `json:"site"`
+	Node string `json:"node,omitempty"`
+	SiteCallSums
+}
+
+// SiteCallSums counts calls that have not ended.
+type SiteCallSums struct {
+	Waiting  int64 `json:"waiting" doc:"Not tried yet."`
+	Retrying int64 `json:"retrying"`
+	Parked   int64 `json:"parked" doc:"They wait for a person."`
+	Stuck    int64 `json:"stuck" doc:"Of those that wait or are retried: older than 10 minutes. They are shown, and nothing else is done about them."`
 }
 
 // SiteCallCounts are the numbers of all sites' calls, by site and node.

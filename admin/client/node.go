@@ -24,6 +24,11 @@ func (c *Client) Health(ctx context.Context) (api.Health, error) {
 	return h, err
 }
 
+// Overview returns how the node fares, with the numbers of its parts. A failing node is not an error.
+func (c *Client) Overview(ctx context.Context) (api.Overview, error) {
+	return get[api.Overview](ctx, c, "/v1/health", nil)
+}
+
 // OutboxStats returns the numbers of the outbox.
 func (c *Client) OutboxStats(ctx context.Context) (api.OutboxStats, error) {
 	return get[api.OutboxStats](ctx, c, "/_rf/outbox/stats", nil)

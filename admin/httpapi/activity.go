@@ -55,7 +55,7 @@ func activities(b *builder) {
 	activity := admin.Activity{Service: b.Service}
 	none := map[api.Sort]string{api.Unsupported: "This node keeps no activity log."}
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/activity", id: "list-activity", tag: "activity", right: api.Read,
+		method: http.MethodGet, path: "/v1/activity", id: "list-activity", tag: "activity", right: api.Read, scoped: true,
 		summary: "List activities", description: "What happened to messages, newest first. A page looks at 20,000 lines of the log at most, unless a message is given: follow next until it is absent.",
 		problems: none,
 	}, func(ctx context.Context, in *activityInput) (*answer[api.ActivityPage], error) {
@@ -63,7 +63,7 @@ func activities(b *builder) {
 	})
 	streams := make(chan struct{}, mostStreams)
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/activity/stream", id: "stream-activity", tag: "activity", right: api.Read, slow: true,
+		method: http.MethodGet, path: "/v1/activity/stream", id: "stream-activity", tag: "activity", right: api.Read, scoped: true, slow: true,
 		summary: "Follow activities",
 		description: "Server-sent events: activities as they happen, oldest first, each event with what came in a second. The answer has no end. " +
 			"An event without data comes now and then, while nothing happens.",
@@ -72,7 +72,7 @@ func activities(b *builder) {
 		if in.Last > 0 {
 			in.After = in.Last
 		}
-		follow, err := activity.Follow(in.query(), in.After)
+		follow, err := activity.Follow(ctx, in.query(), in.After)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/audit"
@@ -181,6 +183,39 @@ func TestSearchesAndExportsAreRecorded(t *testing.T) {
 	k := ok[api.AuditKPIs](t, f, call{method: http.MethodGet, path: "/v1/audit/kpis"})
 	if k.Records < 4 || k.Errors != 0 || time.Since(k.Newest) > time.Minute {
 		t.Errorf("numbers %+v", k)
+	}
+}
+
+// The overview has what its reader may see, and tells of a part that cannot be read without hiding another.
+func TestTheOverviewOfANode(t *testing.T) {
+	t.Parallel()
+	f, db := audited(t)
+	f.Service.Lanes = func() []holdfast.LaneStatus {
+		return []holdfast.LaneStatus{{Destination: "billing", Up: true}, {Destination: "inventory", Problem: "refused"}}
+	}
+	f.Service.Health = func() api.Health { return api.Health{Status: api.Failing} }
+	if _, err := f.store.Enqueue(t.Context(), holdfast.Message{ID: "m", Destination: "old", Endpoint: "E", Payload: []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.Change("m", func(r *holdfast.Record) { r.State = holdfast.Parked }); err != nil {
+		t.Fatal(err)
+	}
+	calls(t, f, db, "x")
+	o := ok[api.Overview](t, f, call{method: http.MethodGet, path: "/v1/health"})
+	if o.Status != api.Failing || o.Node != "plant-7" || o.Audit == nil || o.Audit.Records == 0 || o.Sites == nil || o.Notifications == nil || o.SiteCalls != nil || len(o.Unknown) != 0 {
+		t.Errorf("got %+v", o)
+	}
+	want := []api.LaneBrief{{Name: "inventory", Lane: "down", Problem: "refused"}, {Name: "old", Lane: "unknown", Parked: 1}}
+	if diff := cmp.Diff(want, o.Lanes); diff != "" {
+		t.Errorf("lanes (-want +got):\n%s", diff)
+	}
+	f.AuditLag = func(context.Context) (time.Duration, error) { return 0, errors.New("away") }
+	if o := ok[api.Overview](t, f, call{method: http.MethodGet, path: "/v1/health"}); o.Audit != nil || len(o.Unknown) != 1 || o.Unknown[0] != "audit" || o.Sites == nil {
+		t.Errorf("a part is away: %+v", o)
+	}
+	reader := api.Grant{Rights: []api.Right{api.Read}}
+	if o := (admin.Node{Service: f.Service}).Overview(admin.As(t.Context(), "anna", reader)); o.Audit != nil || len(o.Unknown) != 0 {
+		t.Errorf("without the right: %+v", o)
 	}
 }
 

@@ -63,6 +63,7 @@ func TestRolesOpenTheirRoutes(t *testing.T) {
 		"GET /v1/inbox":                api.Read,
 		"GET /v1/destinations":         api.Read,
 		"GET /_rf/health":              api.Read,
+		"GET /v1/health":               api.Read,
 		"GET /_rf/outbox/stats":        api.Read,
 		"GET /_rf/outbox/failed":       api.Read,
 		"GET /_rf/inbox/stats":         api.Read,

@@ -196,7 +196,7 @@ func TestAMessageIsShownWithItsHistory(t *testing.T) {
 			{At: utc, Event: "enqueued", State: "pending", Cycle: 1},
 			{
 				At: utc, Event: "attempted", State: "parked", Reason: "permanent", Cycle: 1, Attempt: 1, Outcome: "permanent",
-				Charged: true, Code: "http_404", Error: "404 Not Found", MaybeReceived: true, TookMs: 1.5,
+				Charged: true, Code: "http_404", HTTPStatus: 404, Error: "404 Not Found", MaybeReceived: true, TookMs: 1.5,
 			},
 		},
 		Payload: []byte(`{"a":1}`),

@@ -68,6 +68,13 @@ func diagnostics(b *builder) {
 	}
 	responses["503"] = &failing
 	handle(b, route{
+		method: http.MethodGet, path: "/v1/health", id: "overview", tag: "diagnostics", right: api.Read,
+		summary:     "Overview of the node",
+		description: "Its health, its lanes in short, and the numbers of its parts, with those of its sites if it is a central. The status is 200, also while the node is failing.",
+	}, func(ctx context.Context, _ *struct{}) (*answer[api.Overview], error) {
+		return answerOf(health.Overview(ctx), nil)
+	})
+	handle(b, route{
 		method: http.MethodGet, path: "/_rf/outbox/stats", id: "outbox-stats", tag: "diagnostics", right: api.Read,
 		summary: "Numbers of the outbox", description: "Kept in memory: asking costs nothing.",
 	}, func(context.Context, *struct{}) (*answer[api.OutboxStats], error) {

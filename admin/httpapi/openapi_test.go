@@ -95,7 +95,7 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 		"/v1/messages", "/v1/messages/{id}", "/v1/messages/{id}/retry", "/v1/messages/{id}/discard", "/v1/messages/{id}/run", "/v1/messages/{id}/reschedule", "/v1/inbox", "/v1/inbox/{id}/done",
 		"/v1/destinations", "/v1/backups", "/v1/tokens", "/v1/tokens/{name}", "/v1/tokens/self",
 		"/v1/sites", "/v1/sites/{site}", "/v1/sites/{site}/rotate", "/v1/sites/{site}/messages", "/v1/sites/{site}/messages/{id}",
-		"/v1/sites/{site}/messages/{id}/retry", "/v1/sites/{site}/messages/{id}/discard", "/v1/sites/{site}/messages/{id}/run", "/v1/sites/{site}/messages/{id}/reschedule", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
+		"/v1/sites/{site}/messages/{id}/retry", "/v1/sites/{site}/messages/{id}/discard", "/v1/sites/{site}/messages/{id}/run", "/v1/sites/{site}/messages/{id}/reschedule", "/v1/health", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
 		"/v1/notifications", "/v1/notifications/kpis", "/v1/notifications/{id}", "/v1/notifications/{id}/retry", "/v1/notifications/{id}/discard",
 		"/v1/destinations/{name}", "/v1/destinations/{name}/pause", "/v1/destinations/{name}/resume",
 		"/v1/channels", "/v1/channels/{name}", "/v1/channels/{name}/resume", "/v1/channels/{name}/test",

@@ -26,7 +26,7 @@ type operationsInput struct {
 func operations(b *builder) {
 	operations := admin.Operations{Service: b.Service}
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/operations", id: "list-operations", tag: "operations", right: api.Read,
+		method: http.MethodGet, path: "/v1/operations", id: "list-operations", tag: "operations", right: api.Read, scoped: true,
 		summary: "List operations", description: "Calls of foreign systems and writes to foreign databases, newest first. Each page looks at a bounded number of rows: it may be short or empty and still have a next one.",
 		problems: map[api.Sort]string{api.Unsupported: "This node keeps no operations."},
 	}, func(ctx context.Context, in *operationsInput) (*answer[api.OperationPage], error) {
@@ -36,7 +36,7 @@ func operations(b *builder) {
 		}))
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/operations/{id}", id: "get-operation", tag: "operations", right: api.Read,
+		method: http.MethodGet, path: "/v1/operations/{id}", id: "get-operation", tag: "operations", right: api.Read, scoped: true,
 		summary: "Show an operation", description: "What became of a call or a write. The answer comes from this node alone, also while all others are away, and for some time after its message is purged.",
 		problems: map[api.Sort]string{api.NotFound: "No such operation is known.", api.Unsupported: "This node keeps no operations."},
 	}, func(ctx context.Context, in *idInput) (*answer[api.Operation], error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/internal/side"
@@ -44,7 +45,8 @@ func TestSiteCallsThroughTheClient(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	f := serve(t, func(s *httpapi.Server) { s.Mirror = nodestore.New(db, nil).SiteCalls })
+	kept := nodestore.New(db, nil)
+	f := serve(t, func(s *httpapi.Server) { s.Mirror, s.Records = kept.SiteCalls, kept.Audit })
 	server := httptest.NewServer(f.handler)
 	defer server.Close()
 	c, err := client.New(server.URL, "")
@@ -80,6 +82,10 @@ func TestSiteCallsThroughTheClient(t *testing.T) {
 	}
 	if _, err := calls.List(t.Context(), &client.SiteCallQuery{After: "x"}); err == nil || !strings.Contains(err.Error(), "after") {
 		t.Errorf("got %v, want that it is no place", err)
+	}
+	o, err := c.Overview(t.Context())
+	if err != nil || o.SiteCalls == nil || *o.SiteCalls != (api.SiteCallSums{Waiting: 1, Retrying: 1, Parked: 1, Stuck: 1}) || o.Sites == nil || o.Notifications == nil || len(o.Unknown) != 0 {
+		t.Errorf("the overview has %+v, %v", o, err)
 	}
 	n, err := calls.Counts(t.Context())
 	if err != nil || len(n.Counts) != 1 || n.Counts[0].Parked != 1 || n.Counts[0].Retrying != 1 || n.Counts[0].Waiting != 1 || n.Counts[0].Stuck != 1 {

@@ -145,7 +145,7 @@ the node is ok or degraded, and 1 if it is failing.`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				h, err := c.Health(ctx)
+				h, err := c.Overview(ctx)
 				switch {
 				case err != nil:
 					return err
@@ -163,18 +163,33 @@ the node is ok or degraded, and 1 if it is failing.`,
 	}
 }
 
-func printStatus(w io.Writer, h *api.Health) error {
-	s := newSheet(w)
-	s.line("node", h.Node)
-	s.line("role", h.Role)
-	s.line("version", h.Version)
-	s.when("started", &h.Started)
-	s.line("status", h.Status)
-	s.line("waiting", fmt.Sprintf("%d pending, %d parked", h.Pending, h.Parked))
+func printStatus(w io.Writer, h *api.Overview) error {
+	sheet := newSheet(w)
+	sheet.line("node", h.Node)
+	sheet.line("role", h.Role)
+	sheet.line("version", h.Version)
+	sheet.when("started", &h.Started)
+	sheet.line("status", h.Status)
+	sheet.line("waiting", fmt.Sprintf("%d pending, %d parked", h.Pending, h.Parked))
+	if s := h.Sites; s != nil {
+		sheet.line("sites", fmt.Sprintf("%d online, %d offline, %d never seen", s.Online, s.Offline, s.Never))
+	}
+	if c := h.SiteCalls; c != nil {
+		sheet.line("their calls", fmt.Sprintf("%d waiting, %d retrying, %d parked, %d stuck", c.Waiting, c.Retrying, c.Parked, c.Stuck))
+	}
+	if k := h.Notifications; k != nil {
+		sheet.line("notifications", fmt.Sprintf("%d waiting, %d stuck, %d parked", k.Depth, k.Stuck, k.Parked))
+	}
+	if k := h.Audit; k != nil {
+		sheet.line("audit", fmt.Sprintf("%d records in the last hour, %d of errors", k.Records, k.Errors))
+	}
+	for _, part := range h.Unknown {
+		sheet.line(part, "could not be read now")
+	}
 	for _, c := range h.Checks {
 		if c.Status != api.OK {
-			s.line(c.Status, c.Name+": "+c.Detail)
+			sheet.line(c.Status, c.Name+": "+c.Detail)
 		}
 	}
-	return s.end()
+	return sheet.end()
 }

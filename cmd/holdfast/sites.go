@@ -142,22 +142,27 @@ func (a *app) siteList(g *global) *cobra.Command {
 		Example: `  holdfast sites ls --json`,
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				list, err := c.Sites().List(ctx)
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, api.SiteList{Sites: list})
-				}
-				rows := make([][]string, len(list))
-				for i, s := range list {
-					rows[i] = siteRow(&s)
-				}
-				return table(a.stdout, []string{"NAME", "STATE", "LAST SEEN", "PENDING", "PARKED", "OLDEST", "VERSION"}, rows)
-			})
+			return a.allSites(cmd, g, []string{"NAME", "STATE", "LAST SEEN", "PENDING", "PARKED", "OLDEST", "VERSION"}, siteRow)
 		},
 	}
+}
+
+// allSites prints a row for each site.
+func (a *app) allSites(cmd *cobra.Command, g *global, columns []string, row func(*api.Site) []string) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
+		list, err := c.Sites().List(ctx)
+		switch {
+		case err != nil:
+			return err
+		case g.json:
+			return printJSON(a.stdout, api.SiteList{Sites: list})
+		}
+		rows := make([][]string, len(list))
+		for i := range list {
+			rows[i] = row(&list[i])
+		}
+		return table(a.stdout, columns, rows)
+	})
 }
 
 // siteRow leaves out what a site has not reported.

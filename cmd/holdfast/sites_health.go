@@ -14,14 +14,18 @@ import (
 
 func (a *app) siteHealth(g *global) *cobra.Command {
 	return &cobra.Command{
-		Use:   "health SITE",
-		Short: "Show the last report of a site, with its age",
-		Long: `Show the last report of each node of a site, with its age: what waits and is parked
+		Use:   "health [SITE]",
+		Short: "Show the last report of each site, or all of one, with its age",
+		Long: `Show how each site fares, in a table. With a site, show the last report of each node of a site, with its age: what waits and is parked
 by category, how far the link and the followers of the journal are behind, disk and clock.
 Central keeps it, also while the site is away.`,
-		Example: `  holdfast sites health plant-7`,
-		Args:    args(1, 1, "the site's name"),
+		Example: `  holdfast sites health
+  holdfast sites health plant-7`,
+		Args: args(0, 1, "a site's name, or none"),
 		RunE: func(cmd *cobra.Command, given []string) error {
+			if len(given) == 0 {
+				return a.allSites(cmd, g, []string{"NAME", "STATE", "REPORTED", "STATUS", "PENDING", "PARKED", "OLDEST"}, healthRow)
+			}
 			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 				s, err := c.Sites().Get(ctx, given[0])
 				switch {
@@ -38,6 +42,14 @@ Central keeps it, also while the site is away.`,
 			})
 		},
 	}
+}
+
+// healthRow leaves out what a site has not reported.
+func healthRow(s *api.Site) []string {
+	if s.ReportMs == nil {
+		return []string{s.Name, s.State, "-", "-", "-", "-", "-"}
+	}
+	return []string{s.Name, s.State, past(*s.ReportMs), s.Status, fmt.Sprint(s.Pending), fmt.Sprint(s.Parked), lasting(s.OldestMs)}
 }
 
 // nodeRows tells a report in rows of what, value and age.

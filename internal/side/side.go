@@ -55,6 +55,9 @@ type Cost struct {
 	// LastRoom lets the change use the reserve of a full disk. It is for changes that end a
 	// person's right, and for small and rare ones.
 	LastRoom bool
+	// Complete refuses the change while rows of a damaged file are still salvaged: ErrUnavailable. It
+	// is for changes that take the next free number, which a salvaged row may have.
+	Complete bool
 }
 
 // Scan reads the columns of a row into pointers to string, int64, bool or []byte. Only a []byte can

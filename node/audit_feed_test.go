@@ -1,0 +1,191 @@
+package node_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
+	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/mailpittest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/node"
+)
+
+// trail returns the records of a correlation id, the oldest first, each in a line.
+func trail(t *testing.T, c *client.Client, id string) (lines []string, list []api.AuditRecord) {
+	t.Helper()
+	p, err := c.Audit().Query(t.Context(), client.AuditQuery{AuditFilter: api.AuditFilter{CorrelationID: id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(p.Records, func(a, b api.AuditRecord) int { return int(a.Seq - b.Seq) })
+	for _, r := range p.Records {
+		lines = append(lines, r.Kind+" "+r.Status)
+	}
+	return lines, p.Records
+}
+
+// NO-13: the course of notifications over a real mail server, with what a person decides about one. Contents are
+// summarized without secrets.
+func TestTheAuditLogHasTheCourseOfNotifications(t *testing.T) {
+	t.Parallel()
+	mail := mailpittest.Start(t, "--smtp-allowed-recipients", `@plant\.test$`)
+	c := parse(t, "audit: {content: summary, redact: [body]}")
+	c.Notifications.Seed = filepath.Join(t.TempDir(), "seed.yaml")
+	if err := os.WriteFile(c.Notifications.Seed, fmt.Appendf(nil, `
+channels:
+  mail:
+    kind: email
+    settings: {host: 127.0.0.1, port: %d, tls: none, from: alarm@plant.test}
+    retry: {attempts: 2, interval: 500ms}
+lists:
+  operators: {recipients: [{channel: mail, address: jane@plant.test}]}
+  gone: {recipients: [{channel: mail, address: joe@elsewhere.test}]}
+`, mail.Port), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := client.New(serve(t, c), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	send := func(list string) string {
+		t.Helper()
+		n, err := a.Notifications().Send(t.Context(), api.NewNotification{List: list, Subject: "Pump 3", Body: "the code is 4711"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.ID
+	}
+	var records []api.AuditRecord
+	follows := func(id string, want ...string) {
+		t.Helper()
+		var got []string
+		defer func() {
+			if t.Failed() {
+				t.Logf("got %q, want %q", got, want)
+			}
+		}()
+		waittest.Until(t, "the records are there", func() bool {
+			got, records = trail(t, a, id)
+			return slices.Equal(got, want)
+		})
+	}
+	good, bad := send("operators"), send("gone")
+	follows(good, "NotifySend Enqueued", "NotifyReach Success", "NotifyDeliver Attempted", "NotifyDeliver Delivered")
+	if r := records[0].Request; !strings.Contains(r, "Pump 3") || strings.Contains(r, "4711") {
+		t.Errorf("its summary is %q", r)
+	}
+	if records[2].DurationMs == 0 || records[2].Actor != "system" || records[3].Error != "" {
+		t.Errorf("the attempt: %+v", records[2])
+	}
+	refused := []string{"NotifySend Enqueued", "NotifyReach Failed", "NotifyDeliver Attempted", "NotifyDeliver Parked"}
+	follows(bad, refused...)
+	if records[3].Error == "" || records[1].Target != "joe@elsewhere.test" {
+		t.Errorf("the end: %+v, after %+v", records[3], records[1])
+	}
+	if _, err := a.Notifications().Retry(t.Context(), "", bad, api.RetryNotification{}); err != nil {
+		t.Fatal(err)
+	}
+	again := append(slices.Clone(refused), "Retry Success")
+	waittest.Until(t, "it is parked again", func() bool {
+		got, _ := trail(t, a, bad)
+		return len(got) > len(again) && got[len(got)-1] == "NotifyDeliver Parked"
+	})
+	if _, err := a.Notifications().Discard(t.Context(), "", bad, api.DiscardNotification{}); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "it is given up", func() bool {
+		got, list := trail(t, a, bad)
+		last := list[len(list)-1]
+		return slices.Equal(got[:5], again) && slices.Equal(got[len(got)-2:], []string{"Discard Success", "NotifyDeliver Discarded"}) && last.Error == ""
+	})
+}
+
+// A12: while the audit tables take nothing, deliveries and replies go on, and health and a counter tell. Afterwards each
+// record is there, once and in order (NO-14).
+func TestDeliveriesGoOnWhileTheAuditLogCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	c := parse(t, "")
+	t.Run("run", func(t *testing.T) { missAndCatchUp(t, c, serve(t, c)) })
+	r, err := node.VerifyAudit(t.Context(), c, nil, "", "")
+	if err != nil || r.Status == audit.Broken {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// missAndCatchUp keeps the audit log of a node from being written for a while.
+func missAndCatchUp(t *testing.T, c *config.Config, url string) {
+	t.Helper()
+	a, err := client.New(url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	file := filepath.Join(c.Data, "holdfast.db")
+	change := func(stmt string) {
+		t.Helper()
+		db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(20000)")
+		if err == nil {
+			_, err = db.ExecContext(t.Context(), stmt)
+			err = errors.Join(err, db.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func(id string) {
+		t.Helper()
+		if code, answer := ask(t, "POST", url+"/v1/messages", fmt.Sprintf(`{"id":%q,"destination":"self","endpoint":"E","payload":1}`, id)); code != 202 {
+			t.Fatalf("%d %s", code, answer)
+		}
+		waittest.Until(t, "it is delivered", func() bool {
+			_, answer := ask(t, "GET", url+"/v1/messages/"+id, "")
+			return strings.Contains(answer, `"state":"delivered"`)
+		})
+	}
+	recorded := func(id string) []string {
+		t.Helper()
+		lines, _ := trail(t, a, id)
+		return lines
+	}
+	want := []string{"MessageSend Enqueued", "MessageSend Attempted", "MessageSend Delivered"}
+	whole := func(id string) bool {
+		var own []string
+		for _, line := range recorded(id) {
+			if strings.HasPrefix(line, "MessageSend ") {
+				own = append(own, line)
+			}
+		}
+		return slices.Equal(own, want)
+	}
+	send("before")
+	waittest.Until(t, "it is recorded", func() bool { return whole("before") })
+	change(`CREATE TRIGGER away BEFORE INSERT ON hf_audit BEGIN SELECT RAISE(ABORT, 'away'); END`)
+	for i := range 3 {
+		send(fmt.Sprint("during-", i))
+	}
+	waittest.Until(t, "the counter tells", func() bool {
+		_, text := ask(t, "GET", url+"/metrics", "")
+		_, health := ask(t, "GET", url+"/_rf/health", "")
+		return strings.Contains(text, "\nholdfast_audit_write_failures_total ") && !strings.Contains(text, "\nholdfast_audit_write_failures_total 0") &&
+			strings.Contains(health, "CentralAuditWriteFailures ") && !strings.Contains(health, "CentralAuditWriteFailures 0")
+	})
+	if got := recorded("during-0"); len(got) > 0 {
+		t.Fatalf("the log was written all the same: %q", got)
+	}
+	change(`DROP TRIGGER away`)
+	for i := range 3 {
+		waittest.Until(t, "what was missed is recorded", func() bool { return whole(fmt.Sprint("during-", i)) })
+	}
+	send("after")
+	waittest.Until(t, "it is recorded", func() bool { return whole("after") })
+}
