@@ -159,6 +159,8 @@ var ErrRewritten = errors.New("the audit log is not the one that was signed befo
 // if the log does not continue what it has signed before (ErrRewritten), and does nothing if there is
 // nothing new.
 func (l *Log) Checkpoint(ctx context.Context) error {
+	l.signing.Lock()
+	defer l.signing.Unlock()
 	origin, err := l.Origin(ctx)
 	if err != nil {
 		return err

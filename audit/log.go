@@ -46,7 +46,9 @@ type Log struct {
 	Key *Key
 	// Witness keeps them. Nil: only the store does.
 	Witness Witness
-	Logger  *slog.Logger // nil: none
+	// Held returns up to which record an own log may be purged: at a site, what central has. Nil: all.
+	Held   func(origin string) int64
+	Logger *slog.Logger // nil: none
 
 	failures atomic.Int64
 	leads    atomic.Bool
@@ -55,7 +57,8 @@ type Log struct {
 	once     sync.Once
 	unsigned atomic.Pointer[string] // why the last checkpoint was not made
 
-	witnessed *Checkpoint // the newest one of the witness; it belongs to Checkpoint
+	signing   sync.Mutex
+	witnessed *Checkpoint // the newest one of the witness, guarded by signing
 
 	// What stands when the next page comes. They belong to the follower.
 	log  *rows.AuditLog

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/rows"
 )
@@ -18,6 +19,18 @@ type Store interface {
 	Lease(ctx context.Context, mine int64) (int64, error)
 	// AddCheckpoint keeps a checkpoint, unless there is one of the same log and size.
 	AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error
+	// Holds lists the holds by name.
+	Holds(ctx context.Context) ([]*rows.AuditHold, error)
+	// Old returns the records of a log after one number and up to another, limit of them at most, that are
+	// older than keep. It ends before the first that is not, and believes no clock that may be wrong.
+	Old(ctx context.Context, log, after, last int64, keep time.Duration, limit int) (Prefix, error)
+	// Cut marks the records of a log up to last as purged, and forgets the gaps and checkpoints among them, but no
+	// checkpoint that hands over to another key. It changes nothing if the mark is there already, or if a
+	// hold was made after newest.
+	Cut(ctx context.Context, log, last int64, hash Hash, newest rows.Instant) (done bool, err error)
+	// Sweep deletes a page of the records up to a cut, with their values. It returns how many went; zero:
+	// there are none.
+	Sweep(ctx context.Context, log, cut int64) (int64, error)
 	// Standing counts the records of a log that are here.
 	Standing(ctx context.Context, log int64) (int64, error)
 	SignedReader

@@ -101,20 +101,6 @@ type mark struct {
 	at    time.Time
 }
 
-// purged is the Extra of a record of the kind Purged.
-type purged struct {
-	Log   string    `json:"log"`
-	First int64     `json:"first"`
-	Last  int64     `json:"last"`
-	Count int64     `json:"count"`
-	Since time.Time `json:"since"` // when the first of them was written
-	Until time.Time `json:"until"`
-	Hash  string    `json:"hash"` // chain hash of the last of them
-	Root  string    `json:"root,omitempty"`
-
-	anchored bool
-}
-
 // Verify reads logs and says whether they are what was once written and signed: chains, leaves, values,
 // columns, trees, checkpoints, purges, and what one log says of another. Its memory does not grow with the
 // logs. An error means that it could not read, and says nothing about them.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
@@ -22,6 +23,8 @@ type Audit struct {
 	Redact  []string // members of JSON contents that summaries leave out, besides the usual ones
 	Key     string   // path of the key that signs checkpoints; empty: see AuditKey
 	Witness string   // path of a file that gets each checkpoint; empty: only the database keeps them
+	// Retention is how long records are kept; zero: see AuditRetention.
+	Retention time.Duration
 }
 
 // AuditKey returns the path of the key that signs the audit log: the named file, or one in the data
@@ -31,6 +34,17 @@ func (c *Config) AuditKey() string {
 		return c.Audit.Key
 	}
 	return filepath.Join(c.Data, "audit.key")
+}
+
+// AuditRetention returns how long the node keeps audit records.
+func (c *Config) AuditRetention() time.Duration {
+	switch {
+	case c.Audit.Retention != 0:
+		return c.Audit.Retention
+	case c.Role == Site:
+		return 7 * setting.Day
+	}
+	return 365 * setting.Day
 }
 
 func auditKeys() setting.Section[Audit] {
@@ -50,5 +64,8 @@ func auditKeys() setting.Section[Audit] {
 		setting.Maybe("witness", func(a *Audit) *string { return &a.Witness }, setting.Location("/mnt/witness/shop-12"),
 			"File to which each signed checkpoint is appended. Put it where whoever can change the database cannot change it, such as on another machine's disk.").
 			Tells("", "none: only the database keeps checkpoints"),
+		setting.Maybe("retention", func(a *Audit) *time.Duration { return &a.Retention }, setting.Period(setting.Day, setting.MaxTime),
+			"How long [records of the audit log](audit.md#what-goes-and-when) are kept. A site also keeps what central lacks.").
+			Tells("", "`365d`; at a site `7d`"),
 	}
 }

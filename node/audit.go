@@ -52,16 +52,36 @@ func (n *Node) auditParts() []run.Part {
 	}
 	parts := []run.Part{{Name: "audit verifier", Run: n.verifyAudit}}
 	if n.audit.Key != nil {
-		parts = append(parts, run.Part{Name: "audit checkpoints", Run: n.audit.Checkpoints})
+		parts = append(parts, run.Part{Name: "audit checkpoints", Run: n.audit.Checkpoints}, run.Part{Name: "audit purge", Run: n.purgeAudit})
 	}
 	return append(parts, run.Part{Name: "audit log", Run: n.audit.Run})
 }
 
-// When the node verifies its audit log by itself.
+// When the node verifies its audit log, and purges it, by itself.
 const (
 	auditAfter = 10 * time.Minute // late enough that it never delays a start
 	auditEvery = 24 * time.Hour
 )
+
+// purgeAudit deletes old records now and then.
+func (n *Node) purgeAudit(ctx context.Context) error {
+	for wait := auditAfter; ; wait = auditEvery {
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		case <-t.C:
+		}
+		gone, err := n.audit.Purge(ctx, n.cfg.AuditRetention())
+		if err != nil && ctx.Err() == nil {
+			n.log.WarnContext(ctx, "audit log not purged; the next pass goes on", slog.Any("error", err))
+		}
+		if gone > 0 {
+			n.log.InfoContext(ctx, "audit log purged", slog.Int64("records", gone))
+		}
+	}
+}
 
 // verifyAudit verifies all logs now and then, and tells when the result changes.
 func (n *Node) verifyAudit(ctx context.Context) error {

@@ -26,6 +26,9 @@ func (n *Node) asSite(ctx context.Context) (role, error) {
 		return role{}, err
 	}
 	n.clients = append(n.clients, central)
+	if n.audit != nil {
+		n.audit.Held = central.Shipped
+	}
 	if err := n.buildSite(ctx, n.forward(central), central.Standing); err != nil {
 		return role{}, err
 	}

@@ -27,6 +27,9 @@ func audits(t *testing.T, m Maker) {
 		"a log goes on after a restart":           logGoesOn,      // A2
 		"records are neither changed nor deleted": recordsStay,
 		"the lease has one holder":                leaseHolder,
+		"a purge takes what is old":               purgeTakes,
+		"a purge that died goes on":               purgeGoesOn,
+		"a hold keeps records":                    holdKeeps,
 	})
 }
 
@@ -56,7 +59,13 @@ type appender struct {
 
 func (k *kit) appends(on Full, shared bool) *appender {
 	k.t.Helper()
-	l := &audit.Log{Store: nodestore.New(on, nil).Audit, Journal: on, Describe: describedCalls(), Site: "site", Node: "node", Shared: shared}
+	return k.begin(&audit.Log{Store: nodestore.New(on, nil).Audit, Journal: on, Shared: shared})
+}
+
+// begin runs a log.
+func (k *kit) begin(l *audit.Log) *appender {
+	k.t.Helper()
+	l.Describe, l.Site, l.Node = describedCalls(), "site", "node"
 	ctx, cancel := context.WithCancel(k.ctx())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
