@@ -38,7 +38,7 @@ func (n *Node) asSite(ctx context.Context) (role, error) {
 		// Its notifications have the name from the configuration. That name stays when the site enrolls
 		// again, so a repeat is the same message. Central goes by the credential.
 		operate: func(s *admin.Service) { s.Notifier = n.site.Forwarder() },
-		health:  func(add addCheck) { linkHealth(central.Status(), add) },
+		health:  func(add addCheck) { linkHealth(central.Status(), n.cfg.Source(), add) },
 		greet: func(b *strings.Builder) {
 			fmt.Fprintf(b, "  central     %s\n", c.URL)
 			if central.Status().Site == "" {
@@ -84,8 +84,8 @@ func (n *Node) categoryOf(destination string) holdfast.Category {
 	return d.Category
 }
 
-// linkHealth reports how the link fares.
-func linkHealth(s link.Status, add addCheck) {
+// linkHealth reports how the link of a node with this name fares.
+func linkHealth(s link.Status, name string, add addCheck) {
 	switch {
 	case s.Site == "":
 		add("central", api.Degraded, "this site is not enrolled: "+s.Problem)
@@ -93,6 +93,8 @@ func linkHealth(s link.Status, add addCheck) {
 		add("central", api.Degraded, "messages are due, and none has got through since "+s.Stalled.UTC().Format(time.RFC3339))
 	case !s.Connected && s.Problem != "":
 		add("central", api.Degraded, "not reachable: "+s.Problem)
+	case s.Telemetry.Problem != "" && s.Site != name:
+		add("central", api.Degraded, fmt.Sprintf("connected as %s; the audit log is not sent, as its records bear the name %s: set node.source to %s, and start the node again", s.Site, name, s.Site))
 	case s.Telemetry.Problem != "":
 		add("central", api.Degraded, fmt.Sprintf("connected as %s; %s of the audit log wait: %s", s.Site, brief.Count(s.Telemetry.Backlog, "record", "records"), s.Telemetry.Problem))
 	case s.Replaying:
