@@ -184,6 +184,8 @@ func filledRow(table *rows.Table) rows.Row {
 		r.Destination = "a" // its message brings it
 	case *rows.Channel:
 		r.Waits = "[7]"
+	case *rows.AuditRecord:
+		r.Leaf = []byte("{}") // another text is no record
 	case *rows.List:
 		r.Name, r.Recipients = "ops", 1
 	case *rows.Recipient:
