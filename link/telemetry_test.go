@@ -89,8 +89,17 @@ type logged struct {
 	*plant
 	log    int64
 	origin string
-	size   int64
-	head   audit.Hash
+
+	mu   sync.Mutex // records may be appended while a batch is on its way
+	size int64
+	head audit.Hash
+}
+
+// end returns how many records the log has, and the chain hash of the last one.
+func (p *logged) end() (size int64, head audit.Hash) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.size, p.head
 }
 
 func (w *world) logged(name string, edit ...func(c *link.SiteConfig)) *logged {
@@ -125,6 +134,8 @@ func (p *logged) put(f func(tx side.Tx) error) {
 // records appends records, as the appender does.
 func (p *logged) records(n int) {
 	p.w.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for n > 0 {
 		var list []rows.Row
 		for range min(n, 500) {
@@ -158,8 +169,13 @@ func there(t *testing.T, db *sqlite.DB, origin string) (n int64, head []byte) {
 // arrived waits until central has the whole log, and checks that it is the site's.
 func (p *logged) arrived(within time.Duration, db *sqlite.DB) {
 	p.w.t.Helper()
-	p.w.eventually(within, "all audit records arrived", func() bool { n, _ := there(p.w.t, db, p.origin); return n == p.size })
-	if _, head := there(p.w.t, db, p.origin); !bytes.Equal(head, p.head[:]) {
+	p.w.eventually(within, "all audit records arrived", func() bool {
+		n, _ := there(p.w.t, db, p.origin)
+		size, _ := p.end()
+		return n == size
+	})
+	_, want := p.end()
+	if _, head := there(p.w.t, db, p.origin); !bytes.Equal(head, want[:]) {
 		p.w.t.Error("central has another log than the site")
 	}
 }
@@ -226,7 +242,7 @@ func TestTelemetryOfASiteThatWasRestored(t *testing.T) {
 		p.run(false)
 		defer p.stop()
 		p.arrived(time.Minute, w.db)
-		first := *p
+		first := &logged{plant: p.plant, log: p.log, origin: p.origin, size: p.size, head: p.head}
 		p.open("plant")
 		p.records(5)
 		p.arrived(time.Minute, w.db)
