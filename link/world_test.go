@@ -299,6 +299,13 @@ func (p *plant) renew() {
 	p.Site = s
 }
 
+// met waits until the first contact with central is over: it sends again what was delivered meanwhile.
+func (p *plant) met() {
+	p.w.t.Helper()
+	p.w.eventually(time.Minute, "first contact", func() bool { return p.Status().Connected })
+	<-time.After(time.Second)
+}
+
 // run starts the link, and the dispatcher if there is one to be.
 func (p *plant) run(dispatch bool) {
 	ctx, cancel := context.WithCancel(p.w.t.Context())
