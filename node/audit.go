@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -48,13 +49,22 @@ func (n *Node) buildAudit() error {
 // auditParts are the parts that write the audit log, and sign and verify it.
 func (n *Node) auditParts() []run.Part {
 	if n.audit == nil {
-		return nil
+		return []run.Part{{Name: "audit log", Run: n.forgetAudit}}
 	}
 	parts := []run.Part{{Name: "audit verifier", Run: n.verifyAudit}}
 	if n.audit.Key != nil {
 		parts = append(parts, run.Part{Name: "audit checkpoints", Run: n.audit.Checkpoints}, run.Part{Name: "audit purge", Run: n.purgeAudit})
 	}
 	return append(parts, run.Part{Name: "audit log", Run: n.audit.Run})
+}
+
+// forgetAudit ends the follower that an earlier start may have left: the journal would be kept for it.
+func (n *Node) forgetAudit(ctx context.Context) error {
+	if err := n.store.Forget(ctx, audit.FollowerName); err != nil && !errors.Is(err, holdfast.ErrNotFound) && ctx.Err() == nil {
+		n.log.WarnContext(ctx, "audit log is off, and the journal is still kept for it; the next start tries again", slog.Any("error", err))
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // When the node verifies its audit log, and purges it, by itself.

@@ -61,6 +61,26 @@ func TestAForgottenFollowerIsToldOf(t *testing.T) {
 	}
 }
 
+// A node whose audit log was switched off keeps no journal for it.
+func TestAnAuditLogThatIsOffIsForgotten(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Shared(t).Database(t)
+	c := parse(t, "")
+	var err error
+	if c.Store, err = config.NewDatabase(dsn); err != nil {
+		t.Fatal(err)
+	}
+	c.Audit.Off = true
+	s := openDatabase(t, dsn)
+	defer s.Close()
+	reads(t, s, "audit")
+	serve(t, c)
+	waittest.Until(t, "nothing is kept for it", func() bool {
+		list, err := s.Followers(t.Context())
+		return err == nil && !slices.ContainsFunc(list, func(f holdfast.FollowerInfo) bool { return f.Name == "audit" })
+	})
+}
+
 // reads follows until the follower has read all.
 func reads(t *testing.T, s store, name string) {
 	t.Helper()
