@@ -177,7 +177,7 @@ func (l *Log) Checkpoint(ctx context.Context) error {
 		return err
 	}
 	if newest != nil && newest.Size == log.Size {
-		return nil
+		return l.again(ctx, origin, log.Size)
 	}
 	tree := tilesOf(ctx, l.Store, log.Log)
 	if newest != nil {
@@ -199,13 +199,35 @@ func (l *Log) Checkpoint(ctx context.Context) error {
 	if err := l.Store.AddCheckpoint(ctx, &rows.AuditCheckpoint{Origin: origin, Size: c.Size, Root: c.Root[:], Note: signed, Seen: rows.Now}); err != nil {
 		return err
 	}
-	if l.Witness != nil {
-		if err := l.Witness.Keep(ctx, signed); err != nil {
-			return fmt.Errorf("give checkpoint to the witness: %w", err)
-		}
-		l.witnessed = &c
+	return l.witness(ctx, signed, &c)
+}
+
+// witness gives a checkpoint to the witness.
+func (l *Log) witness(ctx context.Context, signed string, c *Checkpoint) error {
+	if l.Witness == nil {
+		return nil
 	}
+	if err := l.Witness.Keep(ctx, signed); err != nil {
+		return fmt.Errorf("give checkpoint to the witness: %w", err)
+	}
+	l.witnessed = c
 	return nil
+}
+
+// again gives the witness the newest checkpoint of the store, if it did not get it when that was made.
+func (l *Log) again(ctx context.Context, origin string, size int64) error {
+	if l.Witness == nil || l.witnessed.Size >= size {
+		return nil
+	}
+	row, err := l.Store.Newest(ctx, origin)
+	if err != nil || row == nil {
+		return err
+	}
+	c, err := ParseCheckpoint(row.Note)
+	if err != nil {
+		return err
+	}
+	return l.witness(ctx, row.Note, &c)
 }
 
 // newest returns the largest checkpoint that this log was given, by the store or the witness. What the

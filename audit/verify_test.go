@@ -3,6 +3,7 @@ package audit_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -429,5 +430,42 @@ func TestNothingIsSignedThatContradictsAnEarlierCheckpoint(t *testing.T) {
 	report, err := audit.Verify(t.Context(), r.log.Store, r.options())
 	if err != nil || report.Status != audit.Broken || report.Logs[0].Fault != audit.TailCut || report.Logs[0].Seq != c.Size {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// away is a witness that cannot be reached for one call.
+type away struct {
+	audit.Witness
+
+	calls int
+}
+
+func (a *away) Keep(ctx context.Context, note string) error {
+	if a.calls++; a.calls == 2 {
+		return errors.New("not mounted")
+	}
+	return a.Witness.Keep(ctx, note)
+}
+
+// What a witness could not keep it gets later, also if nothing new has happened: without it, a cut of
+// those records and their checkpoint would not show.
+func TestAWitnessGetsWhatItMissed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.log.Witness = &away{Witness: r.log.Witness}
+	r.grow(5)
+	if err := r.db.Append(t.Context(), holdfast.Entry{Kind: holdfast.Called, Code: "test", Subject: "last", Actor: "anna"}); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "it is in the log", func() bool { list, err := r.db.Followers(t.Context()); return err == nil && list[0].Unread.IsZero() })
+	if err := r.log.Checkpoint(t.Context()); err == nil {
+		t.Fatal("nobody is told that the witness is away")
+	}
+	if err := r.log.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	if err := r.log.Witness.Each(func(string) error { kept++; return nil }); err != nil || kept != 2 {
+		t.Errorf("the witness has %d checkpoints, %v; want 2", kept, err)
 	}
 }
