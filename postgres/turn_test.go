@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
@@ -69,16 +70,26 @@ func TestANodeTakesNoNumberTwice(t *testing.T) {
 }
 
 // F1-121: a server of another system is not followed while one of the present
-// system takes writes at the address, so that two of them do not take turns.
+// system takes writes at the address, so that two of them do not take turns. A look
+// that does not find the present one is no proof while that one still answers.
 func TestAnotherSystemIsFollowedWhenThePresentOneIsAway(t *testing.T) {
 	t.Parallel()
-	dsn := database(t)
+	server := pgtest.Start(t, pgtest.Options{NoSync: true})
+	dsn := server.Database(t)
 	db := opened(t, dsn, quick("n"))
 	if err := db.Welcome(t.Context(), dsn); !errors.Is(err, postgres.ErrReadOnly) {
 		t.Errorf("beside the present one: %v", err)
 	}
-	if err := db.Welcome(t.Context(), "postgres://127.0.0.1:1/nowhere"); err != nil {
-		t.Errorf("alone: %v", err)
+	const nowhere = "postgres://127.0.0.1:1/nowhere"
+	if err := db.Welcome(t.Context(), nowhere); !errors.Is(err, postgres.ErrReadOnly) {
+		t.Errorf("a look does not find the present one, which answers: %v", err)
+	}
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "the other one is followed", func() bool { return db.Welcome(t.Context(), nowhere) == nil })
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
 	}
 	waittest.Until(t, "the node goes back when that one is away", func() bool {
 		_, err := db.Enqueue(t.Context(), simple(""))
