@@ -96,3 +96,32 @@ func TestAnotherSystemIsFollowedWhenThePresentOneIsAway(t *testing.T) {
 		return err == nil
 	})
 }
+
+// F1-121: a store that closes just after it has met another history enters it, so that it can give
+// back what it holds there. Else its close took 5 s, and others waited for its lease to end.
+func TestAStoreLeavesAHistoryThatItHasJustMet(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := open(t, dsn, quick("n"))
+	given(t, db, simple("m"))
+	until(t, db, 1)
+	goOn := db.StopBeats()
+	t.Cleanup(goOn)
+	db.Turn()
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }()
+	waittest.Until(t, "the store is closing", func() bool {
+		_, err := db.Enqueue(t.Context(), simple("m"))
+		return errors.Is(err, holdfast.ErrClosed)
+	})
+	goOn()
+	if err := <-closed; err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if n := count(t, dsn, "SELECT count(*) FROM hf_node"); n != 0 {
+		t.Errorf("%d nodes are left", n)
+	}
+	if n := count(t, dsn, "SELECT count(*) FROM hf_queue WHERE owner IS NOT NULL"); n != 0 {
+		t.Errorf("%d messages are claimed", n)
+	}
+}
