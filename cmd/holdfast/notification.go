@@ -74,6 +74,7 @@ func printNotification(w io.Writer, d *api.NotificationDetail) error {
 	s.line("script", d.SourceScript)
 	s.line("execution", d.ExecutionID)
 	s.line("parent execution", d.ParentExecutionID)
+	s.line("trace", d.TraceID)
 	s.when("enqueued", d.Enqueued)
 	s.when("created", d.Created)
 	s.when("delivered", d.Delivered)
