@@ -95,7 +95,7 @@ type Service struct {
 
 	// changing is held while a list or channel is changed, from reading it to storing it.
 	changing sync.Mutex
-	denials  denials
+	refusals refusals
 }
 
 // Check returns every fault of the Service.

@@ -330,13 +330,16 @@ func TestNotificationsKeepToTheScope(t *testing.T) {
 	}
 }
 
-// Issue 14: who is refused stands in the journal, and cannot fill it.
-func TestDenialsAreToldOfOnceAMinute(t *testing.T) {
+// Issue 14: who is refused stands in the journal, and cannot fill it. What was only counted is told as well, if
+// the caller does not come again. Neither keeps what others do out of it (AU-09).
+func TestRefusalsAreToldOfOnceAMinute(t *testing.T) {
 	t.Parallel()
 	racetest.Bubble(t, func(t *testing.T) {
 		log := &callLog{}
 		f := serve(t, locked, func(s *httpapi.Server) { s.Calls = log })
 		header := f.token(t, `{"name":"eve","rights":["read","operate"],"destinations":["inventory"]}`)
+		whole := f.token(t, `{"name":"bob","rights":["read","operate"]}`)
+		f.do(t, call{method: "POST", path: "/v1/messages", body: `{"id":"m","destination":"inventory","endpoint":"E","payload":{}}`, header: f.token(t, `{"name":"sender","rights":["send"]}`)})
 		log.lines = nil
 		for range 3 {
 			for range 50 {
@@ -344,13 +347,23 @@ func TestDenialsAreToldOfOnceAMinute(t *testing.T) {
 				f.do(t, call{method: "GET", path: "/v1/destinations/billing", header: header})
 				f.do(t, call{method: "POST", path: "/v1/messages/none/discard", header: header})
 				f.do(t, call{method: "POST", path: "/v1/messages", body: `{}`, header: header})
+				f.do(t, call{method: "POST", path: "/v1/messages/none/discard", header: whole})
 			}
+			f.do(t, call{method: "POST", path: "/v1/messages/m/discard", header: whole})
+			f.do(t, call{method: "POST", path: "/v1/messages/m/retry", header: whole})
 			time.Sleep(time.Minute)
 		}
 		var want []string
 		for range 3 {
-			want = append(want, "called list-tokens  eve permanent", "called get-destination billing eve permanent", "called discard-message none eve permanent", "called send-message  eve permanent")
+			want = append(want, "called list-tokens  eve permanent", "called get-destination billing eve permanent", "called discard-message none eve permanent", "called send-message  eve permanent",
+				"called discard-message none bob permanent", "called discard-message m bob delivered", "called retry-message m bob delivered")
 		}
+		f.do(t, call{method: "POST", path: "/v1/messages/m/discard", header: whole})
+		time.Sleep(time.Minute)
+		f.do(t, call{method: "POST", path: "/v1/messages/m/retry", header: whole})
+		want = append(want, "called discard-message m bob delivered", "called discard-message  bob permanent", "called discard-message  eve permanent", "called get-destination  eve permanent",
+			"called list-tokens  eve permanent", "called send-message  eve permanent", "called retry-message m bob delivered")
+		slices.Sort(log.lines[len(want)-6 : len(want)-1])
 		if d := cmp.Diff(log.lines, want); d != "" {
 			t.Errorf("(-got +want):\n%s", d)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -69,25 +70,12 @@ when the node was away, and says how many lines it missed if it was too slow.`,
 }
 
 func (a *app) listActivity(cmd *cobra.Command, g *global, q client.ActivityQuery, all bool) error {
-	return eachPage(a, q.After, all, g.json, func(after int64) (next int64, err error) {
+	return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after int64) (api.ActivityPage, int64, error) {
 		q.After = after
-		var page api.ActivityPage
-		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Activity().List(ctx, q)
-			return err
-		})
-		switch {
-		case err != nil:
-		case g.json:
-			err = printJSON(a.stdout, page)
-		default:
-			rows := make([][]string, len(page.Activities))
-			for i := range page.Activities {
-				rows[i] = activityRow(&page.Activities[i])
-			}
-			err = table(a.stdout, []string{"AT", "KIND", "DESTINATION", "MESSAGE", "BY", "WHY"}, rows)
-		}
-		return page.Next, err
+		page, err := c.Activity().List(ctx, q)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.ActivityPage, _ bool) error {
+		return listing(w, []string{"AT", "KIND", "DESTINATION", "MESSAGE", "BY", "WHY"}, page.Activities, activityRow)
 	})
 }
 

@@ -82,28 +82,18 @@ how far it looked. The question itself is recorded.`,
 }
 
 func (a *app) queryAudit(cmd *cobra.Command, g *global, q client.AuditQuery, all bool) error {
-	return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
+	return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after string) (api.AuditPage, string, error) {
 		q.After = after
-		var page api.AuditPage
-		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Audit().Query(ctx, q)
-			return err
+		page, err := c.Audit().Query(ctx, q)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.AuditPage, _ bool) error {
+		err := listing(w, []string{"OCCURRED", "CHANNEL", "KIND", "STATUS", "SITE", "ACTOR", "TARGET", "CORRELATION", "ERROR"}, page.Records, func(r *api.AuditRecord) []string {
+			return []string{at(r.Occurred), r.Channel, r.Kind, r.Status, r.Site, r.Actor, r.Target, r.CorrelationID, r.Error}
 		})
-		switch {
-		case err != nil:
-		case g.json:
-			err = printJSON(a.stdout, page)
-		default:
-			rows := make([][]string, len(page.Records))
-			for i, r := range page.Records {
-				rows[i] = []string{at(r.Occurred), r.Channel, r.Kind, r.Status, r.Site, r.Actor, r.Target, r.CorrelationID, r.Error}
-			}
-			err = table(a.stdout, []string{"OCCURRED", "CHANNEL", "KIND", "STATUS", "SITE", "ACTOR", "TARGET", "CORRELATION", "ERROR"}, rows)
-			if err == nil && !page.LookedUntil.IsZero() && !all {
-				a.note("looked at all until %s\n", at(page.LookedUntil))
-			}
+		if err == nil && !page.LookedUntil.IsZero() && !all {
+			a.note("looked at all until %s\n", at(page.LookedUntil))
 		}
-		return page.Next, err
+		return err
 	})
 }
 

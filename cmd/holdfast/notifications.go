@@ -97,40 +97,26 @@ func ago(flag, text string) (time.Time, error) {
 func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 	var ids []string
 	var last api.Notification
-	return eachPage(n.app, f.q.After, f.all, n.json, func(after string) (next string, err error) {
+	return pages(n.app, cmd, n.global, f.q.After, f.all, func(ctx context.Context, c *client.Client, after string) (api.NotificationPage, string, error) {
 		f.q.After = after
-		var page api.NotificationPage
-		err = n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Notifications().List(ctx, f.q)
-			return err
-		})
-		switch {
-		case err != nil:
-		case n.json:
-			err = printJSON(n.stdout, page)
-		case f.quiet:
-			for _, x := range page.Notifications {
-				if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // a notification that goes over several channels counts once
-					ids = append(ids, x.ID)
-				}
-				last = x
-			}
-			if !f.all || page.Next == "" {
-				err = printIDs(n.stdout, ids)
-			}
-		default:
-			err = notificationTable(n.stdout, page.Notifications)
+		page, err := c.Notifications().List(ctx, f.q)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.NotificationPage, end bool) error {
+		if !f.quiet {
+			return listing(w, []string{"ID", "STATUS", "CHANNEL", "LIST", "SITE", "TRIES", "CREATED", "SUBJECT", "LAST ERROR"}, page.Notifications, notificationRow)
 		}
-		return page.Next, err
+		for _, x := range page.Notifications {
+			if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // a notification that goes over several channels counts once
+				ids = append(ids, x.ID)
+			}
+			last = x
+		}
+		return printIDs(w, ids, end)
 	})
 }
 
-func notificationTable(w io.Writer, list []api.Notification) error {
-	rows := make([][]string, len(list))
-	for i, x := range list {
-		rows[i] = []string{x.ID, copyState(x.CopyStatus), x.Channel, x.List, x.Site, fmt.Sprint(x.Tries), at(x.Created), x.Subject, x.LastError}
-	}
-	return table(w, []string{"ID", "STATUS", "CHANNEL", "LIST", "SITE", "TRIES", "CREATED", "SUBJECT", "LAST ERROR"}, rows)
+func notificationRow(x *api.Notification) []string {
+	return []string{x.ID, copyState(x.CopyStatus), x.Channel, x.List, x.Site, fmt.Sprint(x.Tries), at(x.Created), x.Subject, x.LastError}
 }
 
 // copyState returns the status, with marks that matter to a person.
@@ -159,20 +145,14 @@ func (n *notifications) kpis() *cobra.Command {
   holdfast notifications kpis --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) error {
-				k, err := c.Notifications().KPIs(ctx)
-				switch {
-				case err != nil:
-					return err
-				case n.json:
-					return printJSON(n.stdout, k)
-				}
+			return show(n.app, cmd, n.global, func(ctx context.Context, c *client.Client) (api.NotificationKPIs, error) {
+				return c.Notifications().KPIs(ctx)
+			}, func(w io.Writer, k *api.NotificationKPIs) error {
 				rows := [][]string{kpiRow("all", k.All)}
 				for _, s := range k.Sites {
 					rows = append(rows, kpiRow(orDash(s.Site), s))
 				}
-				head := []string{"SITE", "WAITING", "STUCK (" + k.StuckAfter + ")", "PARKED", "DELIVERED (" + k.Window + ")", "OLDEST"}
-				return table(n.stdout, head, rows)
+				return table(w, []string{"SITE", "WAITING", "STUCK (" + k.StuckAfter + ")", "PARKED", "DELIVERED (" + k.Window + ")", "OLDEST"}, rows)
 			})
 		},
 	}

@@ -42,19 +42,14 @@ or empty and still have a next one. --all follows the pages to the end.`,
 			if q.To, err = ago("--to", to); err != nil {
 				return err
 			}
-			return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
+			return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after string) (api.OperationPage, string, error) {
 				q.After = after
-				err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-					page, err := c.Operations().List(ctx, q)
-					switch next = page.Next; {
-					case err != nil:
-						return err
-					case g.json:
-						return printJSON(a.stdout, page)
-					}
-					return operationTable(a.stdout, page.Operations)
+				page, err := c.Operations().List(ctx, q)
+				return page, page.Next, err
+			}, func(w io.Writer, page *api.OperationPage, _ bool) error {
+				return listing(w, []string{"ID", "STATUS", "DESTINATION", "ENDPOINT", "RETRIES", "CREATED", "LAST ERROR"}, page.Operations, func(o *api.Operation) []string {
+					return []string{o.ID, o.Status, o.Destination, o.Endpoint, fmt.Sprint(o.Retries), at(o.Created), o.LastError}
 				})
-				return next, err
 			})
 		},
 	}
@@ -84,26 +79,11 @@ away, and for some time after the message of the operation is purged.`,
 		Example: `  holdfast operations show 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
 		Args:    args(1, 1, "one operation id"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				o, err := c.Operations().Get(ctx, given[0])
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, o)
-				}
-				return printOperation(a.stdout, &o)
-			})
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.Operation, error) {
+				return c.Operations().Get(ctx, given[0])
+			}, printOperation)
 		},
 	}
-}
-
-func operationTable(w io.Writer, list []api.Operation) error {
-	rows := make([][]string, len(list))
-	for i, o := range list {
-		rows[i] = []string{o.ID, o.Status, o.Destination, o.Endpoint, fmt.Sprint(o.Retries), at(o.Created), o.LastError}
-	}
-	return table(w, []string{"ID", "STATUS", "DESTINATION", "ENDPOINT", "RETRIES", "CREATED", "LAST ERROR"}, rows)
 }
 
 func printOperation(w io.Writer, o *api.Operation) error {

@@ -197,15 +197,13 @@ func (t *tokens) list() *cobra.Command {
 				case t.json:
 					return printJSON(t.stdout, api.TokenList{Tokens: list})
 				}
-				rows := make([][]string, len(list))
-				for i, k := range list {
+				return listing(t.stdout, []string{"NAME", "RIGHTS", "ONLY FOR", "CREATED", "LAST USED", "UNTIL"}, list, func(k *api.Token) []string {
 					until := optional(k.Until)
 					if k.Ended {
 						until = "ended"
 					}
-					rows[i] = []string{k.Name, cmp.Or(string(k.Role), rightsOf(&k.Grant)), scopeOf(&k.Grant), optional(k.Created), optional(k.LastUsed), until}
-				}
-				return table(t.stdout, []string{"NAME", "RIGHTS", "ONLY FOR", "CREATED", "LAST USED", "UNTIL"}, rows)
+					return []string{k.Name, cmp.Or(string(k.Role), rightsOf(&k.Grant)), scopeOf(&k.Grant), optional(k.Created), optional(k.LastUsed), until}
+				})
 			})
 		},
 	}
