@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/activity"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
@@ -56,6 +57,8 @@ type Service struct {
 	Records       AuditRecords
 	AuditLag      func(ctx context.Context) (time.Duration, error)
 	AuditFailures func() int64
+	// AuditLog is the node's own audit log. Nil: the node keeps none.
+	AuditLog *audit.Log
 
 	// Destinations lists where messages may be sent to, with the defaults for a message.
 	Destinations func() []Destination

@@ -33,11 +33,12 @@ type Page struct {
 type Found struct {
 	Record
 
-	Origin string  // name of the log
-	Seq    int64   // in the log
-	Hash   []byte  // chain hash
-	Leaf   []byte  // the record as it is stored
-	Values []Value // of the personal fields that were not erased
+	Origin string    // name of the log
+	Seq    int64     // in the log
+	Stored time.Time // here
+	Hash   []byte    // chain hash
+	Leaf   []byte    // the record as it is stored
+	Values []Value   // of the personal fields that were not erased
 }
 
 // KPIs are numbers of the audit log (AU-07).

@@ -75,6 +75,8 @@ type LogReport struct {
 	Key        string    `json:"key,omitempty"`     // verifier key that has signed the last of them
 	Erased     int64     `json:"erased,omitempty"`  // values
 	Missing    int64     `json:"missing,omitempty"` // records that a copy lacks, or that are lost on record
+	// Record is the record that a proof is about, as it is stored.
+	Record []byte `json:"record,omitempty"`
 }
 
 // verification is one call of Verify.
@@ -278,9 +280,10 @@ func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
 
 // batch is the Extra of a record of the kind Copied.
 type batch struct {
-	Log  string `json:"log"`
-	Last int64  `json:"last"`
-	Hash string `json:"hash"` // chain hash of the last record, hex
+	Log   string `json:"log"`
+	First int64  `json:"first"`
+	Last  int64  `json:"last"`
+	Hash  string `json:"hash"` // chain hash of the last record, hex
 }
 
 // copied compares what the own log says of a copy with the copy.

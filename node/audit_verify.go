@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/storecopy"
 )
@@ -72,6 +73,25 @@ func VerifyAuditExport(ctx context.Context, file string, keys []string, witness 
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return audit.VerifyExport(ctx, f, o)
+}
+
+// mostProof is more than a proof has: two records of the largest kind, and the hashes of a batch.
+const mostProof = 8 << 20
+
+// VerifyAuditProof verifies a file with a proof of one record. Only keys and a witness that are given count.
+func VerifyAuditProof(file string, keys []string, witness string) (r AuditReport, err error) {
+	o := audit.VerifyOptions{}
+	if o.Keys, err = verifierKeys(keys); err != nil {
+		return r, err
+	}
+	if witness != "" {
+		o.Witness = audit.File(witness)
+	}
+	text, err := namedfile.Read(file, mostProof)
+	if err != nil {
+		return r, fmt.Errorf("open the proof: %w", err)
+	}
+	return audit.VerifyProof(text, o)
 }
 
 func verifierKeys(texts []string) (list []audit.Public, err error) {

@@ -30,6 +30,7 @@ func audits(t *testing.T, m Maker) {
 		"a purge takes what is old":               purgeTakes,
 		"a purge that died goes on":               purgeGoesOn,
 		"a hold keeps records":                    holdKeeps,
+		"a record of a copy is proved":            copyProved,
 	})
 }
 
@@ -65,7 +66,9 @@ func (k *kit) appends(on Full, shared bool) *appender {
 // begin runs a log.
 func (k *kit) begin(l *audit.Log) *appender {
 	k.t.Helper()
-	l.Describe, l.Site, l.Node = describedCalls(), "site", "node"
+	if l.Site, l.Node = "site", "node"; l.Describe == nil {
+		l.Describe = describedCalls()
+	}
 	ctx, cancel := context.WithCancel(k.ctx())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()

@@ -31,6 +31,7 @@ type auditRecordInput struct {
 // auditing adds the routes of the audit log.
 func auditing(b *builder) {
 	log := admin.Audit{Service: b.Service}
+	proving(b)
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/audit", id: "query-audit", content: true, tag: "audit", right: api.AuditRead, scoped: true,
 		summary: "Query the audit log",

@@ -26,7 +26,7 @@ func (a *app) activityCommand(g *global) *cobra.Command {
 
 func (a *app) activityList(g *global) *cobra.Command {
 	var q client.ActivityQuery
-	var since, until string
+	var when between
 	var all, follow bool
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
@@ -40,13 +40,11 @@ when the node was away, and says how many lines it missed if it was too slow.`,
   holdfast activity ls --follow --destination inventory`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var faults [2]error
-			q.Since, faults[0] = ago("--since", since)
-			q.Until, faults[1] = ago("--until", until)
-			if err := errors.Join(faults[:]...); err != nil {
-				return usage(err)
+			var err error
+			if q.Since, q.Until, err = when.read(); err != nil {
+				return err
 			}
-			if follow && (all || until != "") {
+			if follow && (all || when.until != "") {
 				return usage(errors.New("--follow excludes --all and --until"))
 			}
 			if follow {
@@ -60,8 +58,7 @@ when the node was away, and says how many lines it missed if it was too slow.`,
 	f.StringVar(&q.Destination, "destination", "", "only this destination")
 	f.StringVar(&q.Message, "message", "", "only the message with this id")
 	f.StringVar(&q.Actor, "actor", "", "only what this person or token did")
-	f.StringVar(&since, "since", "", "only what happened since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
-	f.StringVar(&until, "until", "", "only what happened until then")
+	when.flags(f, "what happened")
 	f.IntVar(&q.Limit, "limit", 50, "activities per page, 1 to 200")
 	f.Int64Var(&q.After, "after", 0, "begin after this position, which the previous page gave; with --follow: after this activity")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,12 +19,11 @@ import (
 type auditFilter struct {
 	api.AuditFilter
 
-	since, until string
+	between between
 }
 
 func (f *auditFilter) flags(s *pflag.FlagSet) {
-	s.StringVar(&f.since, "since", "", "only what happened since then: 24h (so long ago), a day in UTC, or an instant")
-	s.StringVar(&f.until, "until", "", "only what happened before then")
+	f.between.flags(s, "what happened")
 	s.StringVar(&f.Site, "site", "", "only of this site")
 	s.StringVar(&f.Node, "node", "", "only of this node")
 	s.StringVar(&f.Instance, "instance", "", "only of this instance of a program")
@@ -38,19 +38,20 @@ func (f *auditFilter) flags(s *pflag.FlagSet) {
 
 // read returns the filter that the flags say.
 func (f *auditFilter) read() (api.AuditFilter, error) {
-	for _, t := range []struct {
-		flag, text string
-		to         *string
-	}{{"--since", f.since, &f.From}, {"--until", f.until, &f.To}} {
-		at, err := ago(t.flag, t.text)
-		if err != nil {
-			return api.AuditFilter{}, err
-		}
-		if !at.IsZero() {
-			*t.to = at.UTC().Format("2006-01-02T15:04:05.999999999Z")
-		}
+	from, until, err := f.between.read()
+	if err != nil {
+		return api.AuditFilter{}, err
 	}
+	f.From, f.To = exact(from), exact(until)
 	return f.AuditFilter, nil
+}
+
+// exact writes an instant for the API; zero: nothing.
+func exact(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 func (a *app) auditQueryCommand(g *global) *cobra.Command {

@@ -88,4 +88,30 @@ func TestAnAuditExportIsVerifiedWithoutItsNode(t *testing.T) {
 		t.Errorf("changed: exit code %d: %s", code, report)
 	}
 	refused(t, exitUsage, []string{"one log"}, append(verify, "--log", "x")...)
+
+	note := succeeds(t, "audit", "checkpoint", "--url", node.url())
+	if !strings.HasPrefix(note, "holdfast/exported/exported/") {
+		t.Errorf("the checkpoint is %s", note)
+	}
+	_, id, _ := strings.Cut(succeeds(t, "audit", "query", "--kind", "Pause", "--json", "--url", node.url()), `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	proof := filepath.Join(dir, "proof.json")
+	succeeds(t, "audit", "prove", id, "--out", proof, "--url", node.url())
+	if got := succeeds(t, "audit", "verify", "--proof", proof, "--key", key); !strings.Contains(got, `"kind":"Pause"`) || !strings.HasSuffix(got, "intact\n") {
+		t.Errorf("the proof: %s", got)
+	}
+	if _, _, code := command(t, "audit", "verify", "--proof", proof); code != exitWarnings {
+		t.Errorf("the proof, without a key: exit code %d", code)
+	}
+	if text, err = os.ReadFile(proof); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(proof, bytes.Replace(text, []byte(`"index":`), []byte(`"index":1`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, code := command(t, "audit", "verify", "--proof", proof, "--key", key); code != exitFailing {
+		t.Errorf("another number: exit code %d", code)
+	}
+	refused(t, exitFailure, []string{"not a proof"}, "audit", "verify", "--proof", file, "--key", key)
+	refused(t, exitUsage, []string{"exclude"}, append(verify, "--proof", proof)...)
 }

@@ -27,7 +27,7 @@ site, which answers.`,
 
 func (a *app) callList(g *global) *cobra.Command {
 	var q client.SiteCallQuery
-	var since string
+	var when between
 	var all bool
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
@@ -38,7 +38,7 @@ be short or empty and still have a next one. --all follows the pages to the end.
   holdfast calls ls --site plant-7 --since 24h --error timeout`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if q.From, err = ago("--since", since); err != nil {
+			if q.From, q.To, err = when.read(); err != nil {
 				return err
 			}
 			return a.listCalls(cmd, g, q, all)
@@ -51,7 +51,7 @@ be short or empty and still have a next one. --all follows the pages to the end.
 	f.StringVar(&q.Destination, "destination", "", "only this destination")
 	f.StringVar(&q.Category, "category", "", "only this category")
 	f.StringVar(&q.Error, "error", "", "only calls whose last error has this text, in any case")
-	f.StringVar(&since, "since", "", "only calls that were made since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
+	when.flags(f, "calls that were made")
 	f.IntVar(&q.Limit, "limit", 50, "calls per page, 1 to 500")
 	f.StringVar(&q.After, "after", "", "begin after this position, which the previous page gave")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")

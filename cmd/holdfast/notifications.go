@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/client"
-	"github.com/holdfast-mq/holdfast/internal/span"
 )
 
 // notifications holds the commands about notifications, at central.
@@ -32,7 +31,7 @@ func (a *app) notificationsCommand(g *global) *cobra.Command {
 
 type notificationFlags struct {
 	q          client.NotificationQuery
-	from, to   string
+	between    between
 	all, quiet bool
 }
 
@@ -44,16 +43,13 @@ func (n *notifications) list() *cobra.Command {
 		Long: `List notifications, newest first. A notification that goes over several channels has
 a line for each of them.`,
 		Example: `  holdfast notifications ls --status parked,retrying
-  holdfast notifications ls --site plant-7 --from 24h --subject 'pump hot'
+  holdfast notifications ls --site plant-7 --since 24h --subject 'pump hot'
   holdfast notifications ls --id alarm-42
   holdfast notifications ls --status parked --channel mail --all -q | xargs holdfast notifications retry --channel mail`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if f.q.From, err = ago("--from", f.from); err != nil {
-				return err
-			}
-			if f.q.To, err = ago("--to", f.to); err != nil {
+			if f.q.From, f.q.To, err = f.between.read(); err != nil {
 				return err
 			}
 			return n.pages(cmd, f)
@@ -67,8 +63,7 @@ a line for each of them.`,
 	flags.StringVar(&f.q.Type, "type", "", "only of this type")
 	flags.StringVar(&f.q.Site, "site", "", "only from this site")
 	flags.StringVar(&f.q.Script, "script", "", "only from this script")
-	flags.StringVar(&f.from, "from", "", "only those that came since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
-	flags.StringVar(&f.to, "to", "", "only those that came before: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
+	f.between.flags(flags, "those that came")
 	flags.StringVar(&f.q.Subject, "subject", "", "only with all these words in the subject")
 	flags.BoolVar(&f.q.Stuck, "stuck", false, "only those that have waited longer than usual")
 	flags.IntVar(&f.q.Limit, "limit", 50, "lines per page, 1 to 500")
@@ -76,22 +71,6 @@ a line for each of them.`,
 	flags.BoolVar(&f.all, "all", false, "follow the pages to the end")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print notification ids only, oldest first")
 	return cmd
-}
-
-// ago reads an instant, a day in UTC, or how long ago something happened.
-func ago(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	if d, p := span.Parse(text); p == nil && d > 0 {
-		return time.Now().Add(-d), nil
-	}
-	return time.Time{}, usage(fmt.Errorf("%s %q: must be 24h (so long ago), a day such as 2026-11-28, or an instant such as 2026-11-28T08:00:00Z", flag, text))
 }
 
 func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {

@@ -23,7 +23,7 @@ func (a *app) operationsCommand(g *global) *cobra.Command {
 
 func (a *app) listOperations(g *global) *cobra.Command {
 	var q client.OperationQuery
-	var from, to string
+	var when between
 	var all bool
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
@@ -31,15 +31,12 @@ func (a *app) listOperations(g *global) *cobra.Command {
 		Long: `List operations, newest first. A page looks at a bounded number of rows: it may be short
 or empty and still have a next one. --all follows the pages to the end.`,
 		Example: `  holdfast operations ls --status parked,failed
-  holdfast operations ls --destination erp --from 24h --error 'no such plant'
+  holdfast operations ls --destination erp --since 24h --error 'no such plant'
   holdfast operations ls --execution 'run 1' --all`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if q.From, err = ago("--from", from); err != nil {
-				return err
-			}
-			if q.To, err = ago("--to", to); err != nil {
+			if q.From, q.To, err = when.read(); err != nil {
 				return err
 			}
 			return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after string) (api.OperationPage, string, error) {
@@ -62,8 +59,7 @@ or empty and still have a next one. --all follows the pages to the end.`,
 	f.StringVar(&q.Execution, "execution", "", "only of this run, and of the runs that it started")
 	f.StringVar(&q.Trace, "trace", "", "only of the trace with this id")
 	f.StringVar(&q.Error, "error", "", "only with this text in the last error, in any case")
-	f.StringVar(&from, "from", "", "only those submitted since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
-	f.StringVar(&to, "to", "", "only those submitted before")
+	when.flags(f, "those submitted")
 	f.IntVar(&q.Limit, "limit", 50, "operations per page, 1 to 500")
 	f.StringVar(&q.After, "after", "", "begin after this position, which the previous page gave")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
