@@ -49,6 +49,9 @@ func (n *Node) auditHealth(add addCheck) {
 		late = auditLate(s.followers)
 	}
 	status, detail := api.OK, fmt.Sprintf("CentralAuditWriteFailures %d", n.audit.Failures())
+	if n.audit.Shared {
+		detail += map[bool]string{true: "; this node writes it", false: "; another node writes it"}[n.audit.Leads()]
+	}
 	if late > auditLateAfter {
 		status = api.Degraded
 		detail += fmt.Sprintf("; %s behind: what happens is recorded as soon as the log can be written", late.Round(time.Second))

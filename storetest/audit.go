@@ -23,14 +23,16 @@ import (
 func audits(t *testing.T, m Maker) {
 	t.Helper()
 	m.meet(t, map[string]func(k *kit){
-		"three appenders write one chain":         threeAppenders, // A1
-		"a log goes on after a restart":           logGoesOn,      // A2
-		"records are neither changed nor deleted": recordsStay,
-		"the lease has one holder":                leaseHolder,
-		"a purge takes what is old":               purgeTakes,
-		"a purge that died goes on":               purgeGoesOn,
-		"a hold keeps records":                    holdKeeps,
-		"a record of a copy is proved":            copyProved,
+		"three appenders write one chain":          threeAppenders, // A1
+		"a log goes on after a restart":            logGoesOn,      // A2
+		"records are neither changed nor deleted":  recordsStay,
+		"the lease has one holder":                 leaseHolder,
+		"an appender that wakes up writes nothing": lateAppender,
+		"a forged purge is found":                  forgedPurge, // A6
+		"a purge takes what is old":                purgeTakes,
+		"a purge that died goes on":                purgeGoesOn,
+		"a hold keeps records":                     holdKeeps,
+		"a record of a copy is proved":             copyProved,
 	})
 }
 
