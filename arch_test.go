@@ -48,7 +48,8 @@ var mayImport = map[string][]string{
 	"notify":              {".", "rows"},            // what stores put of it, so that no store says it again
 	"site":                {".", "notify", "track"}, // for programs that are a site
 	"activity":            {".", "rows"},            // follows the journal
-	"fanout":              {"."},
+	"fanout":              {".", "fanout/filter"},
+	"fanout/filter":       {"."}, // pure: no store and no network
 	"fanout/notificaties": {".", "fanout"},
 	"track":               {".", "notify"}, // origins are those of notifications
 	"audit":               {".", "notify", "rows"},
