@@ -3,22 +3,19 @@ package audit
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// systemActor is the actor of what no person and no program has asked for.
-const systemActor = "system"
+// SystemActor is the actor of what no person and no program has asked for.
+const SystemActor = "system"
 
 // Describer makes records from entries of the journal. Its follower must ask for Follower.About.
 type Describer struct {
@@ -51,7 +48,7 @@ func (d *Describer) Describe(ctx context.Context, page []holdfast.Entry) ([]Reco
 		list = append(list, d.of(e)...)
 		for part := range list[first:] {
 			r := &list[first+part]
-			r.ID = eventID(incarnation, e.Seq, part)
+			r.ID = EventID(r.Occurred, fmt.Appendf(nil, "audit %q %d %d", incarnation, e.Seq, part))
 			if err := d.summarize(ctx, e, r); err != nil {
 				return nil, err
 			}
@@ -59,11 +56,6 @@ func (d *Describer) Describe(ctx context.Context, page []holdfast.Entry) ([]Reco
 		}
 	}
 	return list, nil
-}
-
-// eventID returns the id of one event of an entry: a UUID of version 8.
-func eventID(incarnation string, seq int64, part int) holdfast.ID {
-	return holdfast.ID(uuid.NewHash(sha256.New(), uuid.Nil, fmt.Appendf(nil, "audit %q %d %d", incarnation, seq, part), 8).String())
 }
 
 // bound makes texts, which other machines may have chosen, fit for a record.
@@ -147,7 +139,7 @@ func (x extra) json() json.RawMessage {
 // record returns what is the same for all records of an entry.
 func (d *Describer) record(e *holdfast.Entry, c Channel, k Kind, s Status) Record {
 	return Record{
-		Occurred: e.At.Truncate(time.Microsecond), Channel: c, Kind: k, Status: s, Site: cmp.Or(strings.TrimSpace(d.Site), notify.UnknownSite), Node: d.Node, Actor: cmp.Or(e.Actor, systemActor),
+		Occurred: e.At.Truncate(time.Microsecond), Channel: c, Kind: k, Status: s, Site: cmp.Or(strings.TrimSpace(d.Site), notify.UnknownSite), Node: d.Node, Actor: cmp.Or(e.Actor, SystemActor),
 	}
 }
 

@@ -57,8 +57,8 @@ func (l *Log) own(e *holdfast.Entry) Record {
 // record returns a record about the log itself.
 func (l *Log) record(kind Kind, at time.Time) Record {
 	return Record{
-		ID: holdfast.NewID(), Occurred: at.Truncate(time.Microsecond), Channel: System, Kind: kind, Status: Success,
-		Site: l.Site, Node: l.Node, Actor: "system",
+		ID: EventID(at, []byte(holdfast.NewID())), Occurred: at.Truncate(time.Microsecond), Channel: System, Kind: kind, Status: Success,
+		Site: l.Site, Node: l.Node, Actor: SystemActor,
 	}
 }
 

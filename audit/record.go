@@ -109,7 +109,7 @@ type Record struct {
 	Node     string
 	Instance string
 	Script   string
-	Actor    string // a person, a token, or "system"
+	Actor    string // a person, a token, or SystemActor
 	Target   string // what it was done to: a destination, list, recipient, route
 
 	HTTP  int // status; zero: none

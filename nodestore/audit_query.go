@@ -24,7 +24,7 @@ const (
 	auditByTime   = `SELECT ` + auditColumnList + auditRange + auditOrder
 	auditByFault  = `SELECT ` + auditColumnList + `failed = TRUE AND ` + auditRange + auditOrder
 	auditBySite   = `SELECT ` + auditColumnList + `site = $6 AND ` + auditRange + auditOrder
-	auditByActor  = `SELECT ` + auditColumnList + `actor = $6 AND ` + auditRange + auditOrder
+	auditByActor  = `SELECT ` + auditColumnList + `actor = $6 AND actor <> 'system' AND ` + auditRange + auditOrder
 	auditByCorr   = `SELECT ` + auditColumnList + `corr = $6 AND ` + auditRange + auditOrder
 	auditByTarget = `SELECT ` + auditColumnList + `target = $6 AND ` + auditRange + ` UNION ALL
 		SELECT v.at, v.log, v.seq, a.stored, a.channel, a.kind, a.status, a.failed, a.site, a.node, coalesce(a.instance, ''), coalesce(a.actor, ''), coalesce(a.corr, ''), a.leaf, a.hash
@@ -32,7 +32,7 @@ const (
 			AND v.at >= $1 AND (v.at, v.log, v.seq) < ($2, $3, $4)` + auditOrder
 
 	// The two stores keep a UUID in different forms.
-	auditByID = `SELECT ` + auditColumnList + `id IN ($1, $2)`
+	auditByID = `SELECT ` + auditColumnList + `at = $1 AND id IN ($2, $3)`
 
 	valuesOfRecord = `SELECT field, salt, value FROM hf_audit_value WHERE log = $1 AND seq = $2`
 
@@ -64,16 +64,17 @@ func (p place) cursor() string {
 // lead returns the statement whose index leads to the fewest records, as far as one can tell, and what
 // the index is asked for.
 func lead(f *audit.Filter) (sql string, key []any) {
+	actor := f.Actor != "" && f.Actor != audit.SystemActor // of most records; no index has it
 	switch {
 	case f.Target != "":
 		return auditByTarget, []any{f.Target}
 	case f.Correlation != "":
 		return auditByCorr, []any{f.Correlation}
-	case f.Actor != "" && !f.ErrorsOnly && !f.Status.IsError():
+	case actor && !f.ErrorsOnly && !f.Status.IsError():
 		return auditByActor, []any{f.Actor}
 	case f.ErrorsOnly, f.Status != "" && f.Status.IsError():
 		return auditByFault, nil
-	case f.Actor != "":
+	case actor:
 		return auditByActor, []any{f.Actor}
 	case f.Site != "":
 		return auditBySite, []any{f.Site}
@@ -210,11 +211,12 @@ func (a *Audit) origins(ctx context.Context) (map[int64]string, error) {
 
 // Record implements audit.Records.
 func (a *Audit) Record(ctx context.Context, id holdfast.ID) (f audit.Found, err error) {
-	u, ok := id.UUID()
-	err = holdfast.ErrNotFound // every event's id is a UUID
+	at, ok := audit.TimeOf(id)
+	err = holdfast.ErrNotFound
 	if ok {
 		var found []auditRow
-		if found, err = a.step(ctx, auditByID, []any{u[:], append([]byte{1}, u[:]...)}); err == nil && len(found) == 0 {
+		u, _ := id.UUID()
+		if found, err = a.step(ctx, auditByID, []any{at, u[:], append([]byte{1}, u[:]...)}); err == nil && len(found) == 0 {
 			err = holdfast.ErrNotFound
 		}
 		if err == nil {

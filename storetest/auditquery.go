@@ -54,8 +54,8 @@ func variedRecords(n int) (list []audit.Record) {
 	pick := func(i int, of ...string) string { return of[i%len(of)] }
 	for i := range n {
 		r := audit.Record{
-			ID: holdfast.NewID(), Occurred: auditStart().Add(time.Duration(i/2) * time.Second),
-			Channel: audit.Channel(pick(i, string(audit.Message), string(audit.Notification))), Kind: audit.Kind(pick(i/2, string(audit.MessageSend), string(audit.NotifyReach))),
+			Occurred: auditStart().Add(time.Duration(i/2) * time.Second),
+			Channel:  audit.Channel(pick(i, string(audit.Message), string(audit.Notification))), Kind: audit.Kind(pick(i/2, string(audit.MessageSend), string(audit.NotifyReach))),
 			Status: audit.Status(pick(i, string(audit.Attempted), string(audit.Parked), string(audit.Success))),
 			Site:   pick(i, "a", "b", "c"), Node: pick(i/3, "n", "o"), Instance: pick(i, "", "x"), Actor: pick(i, "anna", "", "berta", "system"),
 			Target: pick(i, "t", "a@b", "", "u"), Correlation: pick(i/5, "c", "d", ""), Error: pick(i, "", "e"),
@@ -63,6 +63,7 @@ func variedRecords(n int) (list []audit.Record) {
 		if r.Target == "a@b" {
 			r.Personal = []string{"target"}
 		}
+		r.ID = audit.EventID(r.Occurred, fmt.Append(nil, i))
 		list = append(list, r)
 	}
 	return list
