@@ -3,11 +3,14 @@ package audit
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/shown"
@@ -113,22 +116,22 @@ type extra struct {
 	Destination  string          `json:"destination,omitempty"`
 	Endpoint     string          `json:"endpoint,omitempty"`
 	Source       string          `json:"source,omitempty"` // if it is not the site
-	Cycle        int             `json:"cycle,omitempty"`
-	Attempt      int             `json:"attempt,omitempty"`
+	Cycle        int             `json:"cycle,omitzero"`
+	Attempt      int             `json:"attempt,omitzero"`
 	Outcome      string          `json:"outcome,omitempty"`
 	Reason       holdfast.Reason `json:"reason,omitempty"`
 	Code         string          `json:"code,omitempty"`
-	Maybe        bool            `json:"maybeDelivered,omitempty"`
+	Maybe        bool            `json:"maybeDelivered,omitzero"`
 	In           string          `json:"in,omitempty"` // a decision takes effect after this time
 	Created      time.Time       `json:"created,omitzero"`
-	Detail       json.RawMessage `json:"detail,omitempty"`
+	Detail       jsontext.Value  `json:"detail,omitempty"`
 }
 
-func (x extra) json() json.RawMessage {
-	b, err := json.Marshal(x)
+func (x extra) json() stdjson.RawMessage {
+	b, err := json.Marshal(&x, leafJSON)
 	if err != nil { // a detail that is no JSON; no store has accepted one
 		x.Detail = nil
-		b, _ = json.Marshal(x) //nolint:errchkjson // nothing else can fail
+		b, _ = json.Marshal(&x, leafJSON) // nothing else can fail
 	}
 	if string(b) == "{}" {
 		return nil
@@ -172,7 +175,7 @@ func (d *Describer) decision(e *holdfast.Entry) []Record {
 // record says with the copy.
 func (d *Describer) copied(e *holdfast.Entry) []Record {
 	r := d.record(e, System, Copied, Success)
-	r.Target, r.Extra = e.Subject, json.RawMessage(e.Detail)
+	r.Target, r.Extra = e.Subject, e.Detail
 	return []Record{r}
 }
 
@@ -181,7 +184,7 @@ func (d *Describer) incoming(e *holdfast.Entry, s Status) []Record {
 	var detail struct {
 		Endpoint string `json:"endpoint"`
 	}
-	_ = json.Unmarshal(e.Detail, &detail) // nil for a message that was fetched
+	_ = json.Unmarshal(e.Detail, &detail, leafJSON) // nil for a message that was fetched
 	r := d.record(e, Message, MessageReceive, s)
 	r.Actor, r.Target, r.Correlation = cmp.Or(e.Subject, e.Actor), detail.Endpoint, string(e.ID)
 	r.Extra = extra{Message: e.ID}.json()
@@ -197,7 +200,7 @@ func (d *Describer) call(e *holdfast.Entry) []Record {
 		Status int   `json:"status"`
 		TookUS int64 `json:"tookUs"`
 	}
-	_ = json.Unmarshal(e.Detail, &detail) // absent: unknown
+	_ = json.Unmarshal(e.Detail, &detail, leafJSON) // absent: unknown
 	r := d.record(e, APIInbound, APICall, Failed)
 	if e.Code == CodeExport {
 		r.Channel, r.Kind = Operator, Export
