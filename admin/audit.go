@@ -18,6 +18,7 @@ import (
 type AuditRecords interface {
 	audit.Records
 	audit.SignedReader
+	audit.Holds
 }
 
 // ExportAudit is the operation whose entry Export writes.

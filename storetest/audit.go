@@ -209,7 +209,7 @@ func recordsStay(k *kit) {
 		return err
 	})
 	try("another record under the number", func(tx side.Tx) error {
-		other := audit.Record{ID: "other", Occurred: time.Now(), Channel: audit.System, Kind: audit.Erase, Status: audit.Success, Site: "site"}
+		other := audit.Record{ID: "other", Occurred: time.Now(), Channel: audit.System, Kind: audit.EraseKind, Status: audit.Success, Site: "site"}
 		leaf, _, err := other.Leaf()
 		if err != nil {
 			return err
