@@ -31,6 +31,7 @@ func audits(t *testing.T, m Maker) {
 		"a purge that died goes on":               purgeGoesOn,
 		"a hold keeps records":                    holdKeeps,
 		"a record of a copy is proved":            copyProved,
+		"values are erased, with a record":        valuesErased,
 	})
 }
 

@@ -19,6 +19,11 @@ func (a Audit) Hold(ctx context.Context, h *api.NewAuditHold) (api.AuditHold, er
 	return send[api.AuditHold](ctx, a.c, http.MethodPost, "/v1/audit/holds", nil, h)
 }
 
+// Erase deletes personal values that stand beside records. Asked again, it goes on where it was cut off.
+func (a Audit) Erase(ctx context.Context, e *api.AuditErasure) (api.AuditErased, error) {
+	return send[api.AuditErased](ctx, a.c, http.MethodPost, "/v1/audit/erasures", nil, e)
+}
+
 // Release ends a hold.
 func (a Audit) Release(ctx context.Context, name, reason string) error {
 	body, err := json.Marshal(api.AuditRelease{Reason: reason})

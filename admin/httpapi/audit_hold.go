@@ -24,6 +24,19 @@ func keeping(b *builder) {
 		return answerOf(log.Holds(ctx))
 	})
 	asked(b, route{
+		method: http.MethodPost, path: "/v1/audit/erasures", id: "erase-audit", tag: "audit", right: api.AuditKeep, slow: true, bodyLimit: 256 << 10,
+		summary: "Erase values of the audit log",
+		description: "Deletes personal values that stand beside records: of the node's own log, and at a central of the copies of its sites' logs. Records, hashes and checkpoints stay. " +
+			"The log has a record of the numbers, with who and why. What a hold keeps stays, unless despiteHold is set. Asked again, it goes on where it was cut off.",
+		problems: map[api.Sort]string{
+			api.NotFound: "No such record is kept.", api.WrongState: "A hold was made meanwhile; what went before is on record.",
+			api.Unsupported: "The node keeps no audit log.", api.DiskFull: "The disk is full.",
+		},
+		bodyRequired: true, requestSample: json.RawMessage(`{"person":"a.smit@example.org","reason":"request 4711","dryRun":true}`),
+	}, func(ctx context.Context, _ *WithBody, req *api.AuditErasure, wrong []api.Fault) (*answer[api.AuditErased], error) {
+		return answerOf(log.Erase(ctx, req, wrong...))
+	})
+	asked(b, route{
 		method: http.MethodPost, path: "/v1/audit/holds", id: "hold-audit", tag: "audit", right: api.AuditKeep, slow: true,
 		summary: "Keep records of the audit log",
 		description: "Keeps the records that a filter selects, and all later ones of the same log, from being purged: what is there, and what comes. The log has a record of it. " +
