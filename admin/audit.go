@@ -16,8 +16,7 @@ import (
 
 // AuditRecords is what a store keeps of audit logs.
 type AuditRecords interface {
-	audit.Records
-	audit.SignedReader
+	audit.Eraser
 }
 
 // ExportAudit is the operation whose entry Export writes.

@@ -214,7 +214,7 @@ func (d *Describer) call(e *holdfast.Entry) []Record {
 	}
 	r.Target, r.Error, r.HTTP, r.Took = cmp.Or(e.Subject, e.Code), e.Error, detail.Status, time.Duration(detail.TookUS)*time.Microsecond
 	r.Occurred = r.Occurred.Add(-r.Took)
-	r.Extra = extra{Operation: e.Code, Detail: e.Detail}.json()
+	r.Extra = extra{Operation: e.Code, Detail: jsontext.Value(sealFilter(&r, e.Detail))}.json()
 	return []Record{r}
 }
 

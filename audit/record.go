@@ -47,9 +47,9 @@ const (
 	Config      Kind = "Configuration"
 	SignIn      Kind = "SignIn"
 	Export      Kind = "Export"
-	Hold        Kind = "Hold"
+	HoldKind    Kind = "Hold"
 	Release     Kind = "Release"
-	Erase       Kind = "Erase"
+	EraseKind   Kind = "Erase"
 
 	Opened    Kind = "Opened"    // the first record of a log
 	Purged    Kind = "Purged"    // a prefix of the log

@@ -91,7 +91,7 @@ type verification struct {
 	purges   map[string][]purged
 	formers  map[string]Former
 	copies   map[string]LogReport // faults of copies that the own log shows
-	erasing  int64                // values that records say were erased
+	erasing  map[string]int64     // values that records say were erased, by log
 }
 
 // mark is a checkpoint, in short.
@@ -115,7 +115,7 @@ func verify(ctx context.Context, from Reader, v *verification) (Report, error) {
 		v.Now = time.Now()
 	}
 	v.from, v.marks, v.trusted, v.purges = from, map[string][]mark{}, map[Public]bool{}, map[string][]purged{}
-	v.formers, v.copies = map[string]Former{}, map[string]LogReport{}
+	v.formers, v.copies, v.erasing = map[string]Former{}, map[string]LogReport{}, map[string]int64{}
 	for _, k := range v.Keys {
 		v.trusted[k] = true
 	}
@@ -262,12 +262,10 @@ func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
 		if json.Unmarshal(r.Extra, &f) == nil && f.Origin != "" {
 			w.formers[f.Origin] = f
 		}
-	case Erase:
-		var e struct {
-			Values int64 `json:"values"`
-		}
-		if json.Unmarshal(r.Extra, &e) == nil {
-			w.erasing += e.Values
+	case EraseKind:
+		var d Decision
+		if json.Unmarshal(r.Extra, &d) == nil {
+			w.erasing[d.Log] += d.Values
 		}
 	case Copied:
 		var c batch

@@ -352,7 +352,7 @@ func (w *walk) gapsAndAnchor() {
 	case r.Anchored < l.Size && w.Now.Sub(r.AnchoredAt) > anchorsLate:
 		r.Status, r.Detail = Unanchored, fmt.Sprintf("no checkpoint covers the records from %d on", r.Anchored+1)
 	}
-	if l.Own && r.Erased > w.erasing && r.Status == Intact {
-		r.Status, r.Detail = Unanchored, fmt.Sprintf("%d values are gone, and records say that %d were erased", r.Erased, w.erasing)
+	if said := w.erasing[l.Origin]; l.Own && r.Erased > said && r.Status == Intact {
+		r.Status, r.Detail = Unanchored, fmt.Sprintf("%d values are gone, and records say that %d were erased", r.Erased, said)
 	}
 }

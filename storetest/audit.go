@@ -27,12 +27,13 @@ func audits(t *testing.T, m Maker) {
 		"a log goes on after a restart":            logGoesOn,      // A2
 		"records are neither changed nor deleted":  recordsStay,
 		"the lease has one holder":                 leaseHolder,
-		"an appender that wakes up writes nothing": lateAppender,
-		"a forged purge is found":                  forgedPurge, // A6
 		"a purge takes what is old":                purgeTakes,
 		"a purge that died goes on":                purgeGoesOn,
 		"a hold keeps records":                     holdKeeps,
 		"a record of a copy is proved":             copyProved,
+		"values are erased, with a record":         valuesErased,
+		"an appender that wakes up writes nothing": lateAppender,
+		"a forged purge is found":                  forgedPurge, // A6
 	})
 }
 
@@ -211,7 +212,7 @@ func recordsStay(k *kit) {
 		return err
 	})
 	try("another record under the number", func(tx side.Tx) error {
-		other := audit.Record{ID: "other", Occurred: time.Now(), Channel: audit.System, Kind: audit.Erase, Status: audit.Success, Site: "site"}
+		other := audit.Record{ID: "other", Occurred: time.Now(), Channel: audit.System, Kind: audit.EraseKind, Status: audit.Success, Site: "site"}
 		leaf, _, err := other.Leaf()
 		if err != nil {
 			return err

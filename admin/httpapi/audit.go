@@ -32,6 +32,7 @@ type auditRecordInput struct {
 func auditing(b *builder) {
 	log := admin.Audit{Service: b.Service}
 	proving(b)
+	keeping(b)
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/audit", id: "query-audit", content: true, tag: "audit", right: api.AuditRead, scoped: true,
 		summary: "Query the audit log",

@@ -178,10 +178,10 @@ func TestSearchesAndExportsAreRecorded(t *testing.T) {
 	if len(list.Records) != 2 {
 		t.Fatalf("got %d records of two calls: %+v", len(list.Records), list.Records)
 	}
-	if r := list.Records[0]; r.Kind != "Export" || r.Channel != "Operator" || !strings.Contains(string(r.Extra), `"errors":"true"`) || !strings.Contains(string(r.Extra), `"format":"jsonl"`) {
+	if r := list.Records[0]; r.Kind != "Export" || r.Channel != "Operator" || !strings.Contains(r.Request, `"errors":"true"`) || !strings.Contains(string(r.Extra), `"format":"jsonl"`) {
 		t.Errorf("the export is recorded as %+v, %s", r, r.Extra)
 	}
-	if r := list.Records[1]; r.Kind != "ApiCall" || r.HTTPStatus != 200 || r.DurationMs <= 0 || !strings.Contains(string(r.Extra), `"rows":1`) || !strings.Contains(string(r.Extra), `"target":"x"`) {
+	if r := list.Records[1]; r.Kind != "ApiCall" || r.HTTPStatus != 200 || r.DurationMs <= 0 || !strings.Contains(string(r.Extra), `"rows":1`) || !strings.Contains(r.Request, `"target":"x"`) || strings.Contains(string(r.Extra), "target") {
 		t.Errorf("the search is recorded as %+v, %s", r, r.Extra)
 	}
 	k := ok[api.AuditKPIs](t, f, call{method: http.MethodGet, path: "/v1/audit/kpis"})

@@ -52,6 +52,36 @@ func TestTheAuditLogIsVerifiedAfterAKill(t *testing.T) {
 	}
 }
 
+// A hold, its release and an erasure are made from the command line, and none of them without a reason.
+func TestWhatStaysInTheAuditLogIsSaidFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	node := &child{t: t, address: freeAddress(t)}
+	node.args = serveArgs(t, t.TempDir(), "held", fmt.Sprintf("node: {id: held}\nlisten: %s\ndata: data\n", node.address))
+	t.Cleanup(node.kill)
+	node.running()
+	on := []string{"--url", node.url()}
+	succeeds(t, append(on, "destinations", "pause", "self")...)
+	succeeds(t, append(on, "audit", "query", "--target", "a.smit@example.org")...)
+	for _, c := range []struct{ says, command string }{
+		{"case would keep 1 records", "audit hold case --kind Pause --reason inquiry --dry-run"},
+		{"case keeps 1 records", "audit hold case --kind Pause --reason inquiry"},
+		{"kind=Pause  inquiry", "audit holds"},
+		{"", "audit release case --reason ended"},
+		{"NAME", "audit holds"},
+		{"1 values of 1 records would be erased, 0 kept", "audit erase --person A.SMIT@example.org --reason 4711 --dry-run"},
+		{"1 values of 1 records erased, 0 kept", "audit erase --person A.SMIT@example.org --reason 4711"},
+	} {
+		if got := succeeds(t, append(on, strings.Fields(c.command)...)...); !strings.Contains(got, c.says) {
+			t.Errorf("%s: %s", c.command, got)
+		}
+	}
+	for _, wrong := range []string{"audit hold case --kind Pause", "audit release case", "audit erase --person a@b.c", "audit erase --reason r"} {
+		if _, _, code := command(t, append(on, strings.Fields(wrong)...)...); code != exitUsage {
+			t.Errorf("%s: exit code %d", wrong, code)
+		}
+	}
+}
+
 // An export is verified without its node: by the key that signed it, which verify prints.
 func TestAnAuditExportIsVerifiedWithoutItsNode(t *testing.T) {
 	t.Parallel()

@@ -98,6 +98,7 @@ a hash of it. A token has rights:
   operate       retry, discard, reschedule, pause, resume, mark done
   audit-read    look at the audit
   audit-export  take the audit away; only with audit-read
+  audit-hold    say what stays in the audit, and what is erased; only with audit-read
 
 The roles are sets of them:
 

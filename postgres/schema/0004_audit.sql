@@ -101,6 +101,7 @@ CREATE TABLE hf_audit_gap (
 CREATE TABLE hf_audit_hold (
   name   text COLLATE "C" PRIMARY KEY,
   filter text NOT NULL,
+  reason text NOT NULL,
   actor  text COLLATE "C" NOT NULL,
   since  bigint NOT NULL
 );

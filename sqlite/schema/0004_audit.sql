@@ -93,6 +93,7 @@ CREATE TABLE hf_audit_gap (
 CREATE TABLE hf_audit_hold (
   name   TEXT PRIMARY KEY,
   filter TEXT NOT NULL,
+  reason TEXT NOT NULL,
   actor  TEXT NOT NULL,
   since  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
