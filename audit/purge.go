@@ -36,7 +36,8 @@ type purged struct {
 	Until time.Time `json:"until,omitzero"`
 	Hash  string    `json:"hash"` // chain hash of the last of them
 
-	anchored bool
+	by string // log that has the record, and its number there
+	at int64
 }
 
 // plan is the purge of one log.

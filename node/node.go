@@ -62,8 +62,8 @@ type Node struct {
 	listener  net.Listener
 	store     store
 	kept      nodestore.Store
-	audit     *audit.Log                   // nil: it is switched off
-	audited   atomic.Pointer[audit.Report] // nil: not verified yet
+	audit     *audit.Log // nil: it is switched off
+	watch     auditWatch
 	special   special
 	metrics   *metrics.Metrics
 	site      *site.Site // delivers and sweeps

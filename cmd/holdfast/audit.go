@@ -29,11 +29,10 @@ func (a *app) auditVerify(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify", Aliases: []string{"verify-chain"},
 		Short: "Verify that the audit log is what was written and signed",
-		Long: `Verify the audit logs of a node that is stopped: that no record was changed, inserted
-or removed since it was written, and that all checkpoints fit. Give it the flags of
-serve. Nothing is changed. A node that runs verifies its logs by itself, and tells the
-result in its health report. An export (--file) and a proof of one record (--proof) need
-neither the node nor its files.
+		Long: `Verify the audit logs of a node, whether or not it runs: that no record was changed,
+inserted or removed since it was written, and that all checkpoints fit. Give it the flags of
+serve. Nothing is changed. A node that runs verifies its logs by itself as well, and tells the
+result in its health report. An export (--file) needs neither the node nor its files.
 
 Name the witness, best a copy from another machine: without it nobody can tell whether
 the last records were deleted together with their checkpoints.
@@ -125,6 +124,9 @@ func printAudit(w io.Writer, r *node.AuditReport) error {
 		if l.Anchored > 0 {
 			s.line("signed", fmt.Sprintf("up to record %d, at %s", l.Anchored, l.AnchoredAt.UTC().Format(time.RFC3339)))
 			s.line("by", l.Key)
+		}
+		if l.Witnessed > 0 {
+			s.line("witnessed", fmt.Sprintf("up to record %d, at %s", l.Witnessed, l.WitnessedAt.UTC().Format(time.RFC3339)))
 		}
 		if l.Erased > 0 {
 			s.line("erased values", fmt.Sprint(l.Erased))
