@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/activity"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
@@ -56,6 +57,8 @@ type Service struct {
 	Records       AuditRecords
 	AuditLag      func(ctx context.Context) (time.Duration, error)
 	AuditFailures func() int64
+	// Shipping tells how a site's audit log gets to central. Nil: the node is no site.
+	Shipping func() link.Telemetry
 
 	// Destinations lists where messages may be sent to, with the defaults for a message.
 	Destinations func() []Destination
