@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/activity"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
@@ -59,6 +60,8 @@ type Service struct {
 	AuditFailures func() int64
 	// AuditLog is the node's own audit log. Nil: the node keeps none.
 	AuditLog *audit.Log
+	// Shipping tells how a site's audit log gets to central. Nil: the node is no site.
+	Shipping func() link.Telemetry
 
 	// Destinations lists where messages may be sent to, with the defaults for a message.
 	Destinations func() []Destination

@@ -49,6 +49,13 @@ type KPIs struct {
 	Newest  time.Time
 }
 
+// SiteKPIs are numbers of the records of one site (AU-07).
+type SiteKPIs struct {
+	Site    string
+	Records int64 // that occurred within the window; at most MaxCount
+	Errors  int64 // of these, with a status that is an error; of all sites together at most MaxCount are counted
+}
+
 // MaxCount is the most records that are counted for KPIs.
 const MaxCount = 100_000
 
@@ -61,4 +68,6 @@ type Records interface {
 	Record(ctx context.Context, id holdfast.ID) (Found, error)
 	// KPIs counts the records of the last window.
 	KPIs(ctx context.Context, window time.Duration) (KPIs, error)
+	// SiteKPIs counts the records of the last window for each of these sites, in their order.
+	SiteKPIs(ctx context.Context, window time.Duration, sites []string) ([]SiteKPIs, error)
 }

@@ -163,4 +163,7 @@ func auditCounted(k *kit) {
 	n, err = db.KPIs(k.ctx(), time.Hour)
 	k.ok(err)
 	equal(k, "numbers", n, audit.KPIs{Records: 18, Errors: 6, Oldest: old, Newest: old.Add(2 * time.Hour)})
+	by, err := db.SiteKPIs(k.ctx(), time.Hour, []string{"b", "none", "a"})
+	k.ok(err)
+	equal(k, "numbers by site", by, []audit.SiteKPIs{{Site: "b", Records: 6, Errors: 6}, {Site: "none"}, {Site: "a", Records: 6}})
 }

@@ -47,6 +47,7 @@ func auditing(b *builder) {
 	}, func(ctx context.Context, _ *struct{}) (*answer[api.AuditKPIs], error) {
 		return answerOf(log.KPIs(ctx))
 	})
+	auditBySite(b, log)
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/audit/export", id: admin.ExportAudit, tag: "audit", right: api.AuditExport, scoped: true, slow: true,
 		summary: "Export an audit log",

@@ -117,25 +117,28 @@ func (a *app) auditShowCommand(g *global) *cobra.Command {
 }
 
 func (a *app) auditKPIsCommand(g *global) *cobra.Command {
-	return &cobra.Command{
+	var sites bool
+	cmd := &cobra.Command{
 		Use:   "kpis",
-		Short: "Show numbers of the audit log",
-		Args:  args(0, 0, "none"),
+		Short: "Show numbers of the audit log, of the node or by site",
+		Example: `  holdfast audit kpis
+  holdfast audit kpis --sites`,
+		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				k, err := c.Audit().KPIs(ctx)
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, k)
-				}
-				_, err = fmt.Fprintf(a.stdout, "records   %d in the last %s\nerrors    %d (%.1f %%)\nbacklog   %.0f s\nfailures  %d\n",
+			if sites {
+				return a.auditBySite(cmd, g)
+			}
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.AuditKPIs, error) {
+				return c.Audit().KPIs(ctx)
+			}, func(w io.Writer, k *api.AuditKPIs) error {
+				_, err := fmt.Fprintf(w, "records   %d in the last %s\nerrors    %d (%.1f %%)\nbacklog   %.0f s\nfailures  %d\n",
 					k.Records, k.Window, k.Errors, 100*k.ErrorRate, k.BacklogSeconds, k.WriteFailures)
 				return err
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&sites, "sites", false, "for each site, with what has not come to central")
+	return cmd
 }
 
 func (a *app) auditExportCommand(g *global) *cobra.Command {

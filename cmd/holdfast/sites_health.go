@@ -64,6 +64,12 @@ func nodeRows(n *api.SiteNode) (rows [][]string) {
 		add("of "+name, fmt.Sprintf("%d pending, %d parked", c.Pending, c.Parked), lasting(c.OldestMs))
 	}
 	add("for central", "due", lasting(n.LagMs))
+	if n.Unsent > 0 {
+		add("audit log", fmt.Sprintf("%d not sent", n.Unsent), lasting(n.UnsentMs))
+	}
+	if n.AuditFault != "" {
+		add("audit log", n.AuditFault, "")
+	}
 	if n.StalledMs > 0 {
 		add("link", "stalled", lasting(n.StalledMs))
 	}
