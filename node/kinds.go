@@ -15,7 +15,7 @@ const mail = "email"
 func (f *folder) kinds(mayUse func(notify.SecretUse) error, log *slog.Logger) map[string]notify.Kind {
 	all := map[string]notify.Kind{mail: {
 		New: func(c notify.Channel) (notify.Adapter, error) {
-			return email.New(c.Settings, email.Options{Secret: f.secret, MayUse: mayUse, Logger: log})
+			return email.New(c.Settings, email.Options{Secret: f.secret, MayUse: mayUse, Addresses: f.conf.Addresses, Logger: log})
 		},
 		CheckAddress: func(address string) error {
 			_, err := email.ParseAddress(address)
@@ -25,7 +25,7 @@ func (f *folder) kinds(mayUse func(notify.SecretUse) error, log *slog.Logger) ma
 	for _, kind := range chat.Kinds() {
 		all[kind] = notify.Kind{
 			New: func(c notify.Channel) (notify.Adapter, error) {
-				return chat.New(c.Kind, c.Settings, chat.Options{Secret: f.secret, MayUse: mayUse, Logger: log})
+				return chat.New(c.Kind, c.Settings, chat.Options{Secret: f.secret, MayUse: mayUse, Addresses: f.conf.Addresses, Logger: log})
 			},
 			CheckAddress: func(address string) error { return chat.CheckAddress(kind, address) },
 		}

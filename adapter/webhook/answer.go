@@ -16,7 +16,7 @@ import (
 // Limits of an answer's body.
 const (
 	mostKept = 16 << 10 // bytes that are kept, after decoding
-	mostRead = 64 << 10 // bytes that are read, before it: the rest of a longer body costs a connection
+	mostRead = 64 << 10 // bytes that are read, before it
 	excerpt  = 500      // bytes that stand in the text of a failure
 )
 
@@ -45,7 +45,9 @@ func read(resp *http.Response, hide func() *secrets.Set) answer {
 	most := mostKept + hidden.Longest() // a secret at the end is there as a whole
 	text, err := io.ReadAll(io.LimitReader(decoded, int64(most)+1))
 	a.cut = err != nil || len(text) > most
-	_, _ = io.Copy(io.Discard, raw) // a body that was read to its end leaves a connection for the next request
+	if !a.cut {
+		_, _ = io.Copy(io.Discard, raw) // a body that was read to its end leaves a connection for the next request
+	}
 	if len(text) == 0 {
 		return a
 	}

@@ -43,7 +43,7 @@ func redacted(hidden *secrets.Set, all http.Header) http.Header {
 	clean := make(http.Header, len(all))
 	for name, values := range all {
 		for _, value := range values {
-			clean[name] = append(clean[name], shown.Line(hidden.Clean(value), len(value)))
+			clean[name] = append(clean[name], shown.Line(hidden.Clean(value), mostKept))
 		}
 	}
 	return clean
