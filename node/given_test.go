@@ -81,7 +81,9 @@ func putChannel(t *testing.T, url, settings string, want int, parts ...string) s
 	if status != want {
 		t.Fatalf("%s: got %d %s, want %d", settings, status, answer, want)
 	}
-	var shown api.Channel
+	var shown struct {
+		Settings json.RawMessage `json:"settings"`
+	}
 	if err := json.Unmarshal([]byte(answer), &shown); err != nil {
 		t.Fatal(err)
 	}
