@@ -89,7 +89,7 @@ func TestEachRouteSaysWhetherItsCallsAreRecorded(t *testing.T) {
 		"reads content": {"get-message", "get-notification", "get-site-message", "list-inbox", "query-audit"},
 		"reads no content": {
 			"audit-kpis", "audit-kpis-by-site", "count-site-calls", "export-audit", "get-audit-record", "get-caller", "get-channel", "get-destination", "get-list", "get-operation", "get-site",
-			"get-site-call", "health", "inbox-stats", "list-activity", "list-audit-holds", "list-channels", "list-destinations", "list-followers", "list-lists", "list-messages",
+			"get-site-call", "health", "inbox-stats", "list-activity", "list-audit-holds", "list-channels", "list-destinations", "list-followers", "list-keys", "list-lists", "list-messages",
 			"list-notifications", "list-operations", "list-site-calls", "list-site-messages", "list-sites", "list-tokens",
 			"notification-kpis", "outbox-failed", "outbox-stats", "overview", "prove-audit-record", "stream-activity",
 		},

@@ -2,7 +2,6 @@ package keyring
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,7 +119,7 @@ func next(ctx context.Context, holders []Holder, after string, limit int) (h Hol
 	begin := 0
 	if after != "" {
 		if begin = slices.IndexFunc(holders, func(h Holder) bool { return h.Table() == table }); begin < 0 {
-			return nil, nil, errPlace
+			return nil, nil, ErrPlace
 		}
 	}
 	for _, h := range holders[begin:] {
@@ -135,8 +134,6 @@ func next(ctx context.Context, holders []Holder, after string, limit int) (h Hol
 	}
 	return nil, nil, nil
 }
-
-var errPlace = errors.New("there is no such place: begin anew")
 
 func (r *Ring) openValue(v Value) ([]byte, error) {
 	if v.Err != nil {

@@ -24,6 +24,8 @@ var (
 	ErrNoKey = errors.New("this node has no key for secrets: make one with holdfast keys create FILE, and set secrets: {key: {file: FILE}} in its configuration")
 	// ErrKey means that the key of a sealed value is not on the ring.
 	ErrKey = errors.New("the key is not on the ring")
+	// ErrPlace means that a rotation was to go on at a place that no page has returned.
+	ErrPlace = errors.New("there is no such place: begin anew")
 	// ErrBroken means that a sealed value was changed, or belongs to another place.
 	ErrBroken = errors.New("the sealed secret does not open here: it was changed, or it belongs to another place; give the secret again")
 )
