@@ -50,7 +50,7 @@ func (p *Poster) post(ctx context.Context, n *notify.Notification, address strin
 	e.truncated = truncated
 	began := time.Now()
 	if p.kind == webhook {
-		standardwebhooks.Sign(t.header, string(n.Key()), began, body, t.keys...)
+		standardwebhooks.Sign(t.header, string(n.Key()), began, body, t.sign...)
 		n.Origin.Trace.Each(t.header.Set)
 	}
 	a, f := p.exchange(ctx, &t, body)

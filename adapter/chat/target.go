@@ -16,10 +16,10 @@ import (
 // target is where the request for one recipient goes, with the current secrets.
 type target struct {
 	url    *url.URL
-	topic  string      // ntfy
-	header http.Header // authorizes the request
-	keys   [][]byte    // signing keys; webhook only
-	hidden secrets.Set // must appear in no text
+	topic  string                    // ntfy
+	header http.Header               // authorizes the request
+	sign   []standardwebhooks.Signer // webhook only
+	hidden secrets.Set               // must appear in no text
 }
 
 // target looks up the target for an address. A permanent failure is the recipient's; a lane fault
@@ -85,11 +85,11 @@ func (p *Poster) fill(t *target, from *place) *holdfast.Failure {
 		if err != nil {
 			return fault("secret", err)
 		}
-		key, err := standardwebhooks.Key(secret)
+		signer, err := standardwebhooks.NewSigner(secret)
 		if err != nil {
 			return fault("bad_secret", fmt.Errorf("secret %s cannot sign: %w", name, err))
 		}
-		t.keys = append(t.keys, key)
+		t.sign = append(t.sign, signer)
 		t.hide(secret)
 	}
 	if err := p.authorize(t, from); err != nil {

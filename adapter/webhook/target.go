@@ -2,8 +2,12 @@ package webhook
 
 import "time"
 
-// DefaultTimeout is the time that an exchange has if its Target says nothing.
-const DefaultTimeout = 15 * time.Second
+// DefaultTimeout is the time that an exchange has if its Target says nothing. MaxTimeout is the most
+// that it may have.
+const (
+	DefaultTimeout = 15 * time.Second
+	MaxTimeout     = 2 * time.Minute
+)
 
 // Target is a subscriber as it is at one attempt. Only URL is needed.
 type Target struct {
@@ -14,7 +18,6 @@ type Target struct {
 	Mode    Mode
 	Timeout time.Duration // of the whole exchange; zero: DefaultTimeout
 	TLS     TLS
-	Proxy   string // URL of a forward proxy; empty: that of the Sender
 }
 
 // Auth authorizes requests by one of its fields, or not at all. A value that a subscriber wants to
@@ -33,8 +36,8 @@ type Basic struct{ User, Password string }
 // Key is a secret in a header, such as X-Api-Key.
 type Key struct{ Header, Value string }
 
-// OAuth2 is the client credentials grant (RFC 6749, section 4.4). Tokens are shared by all targets
-// with the same grant, and kept until a minute before they expire or until a target refuses them.
+// OAuth2 is the client credentials grant (RFC 6749, section 4.4). All targets with the same grant
+// share a token, which is kept until a minute before it expires or until a target refuses it.
 type OAuth2 struct {
 	URL          string // of the token endpoint
 	Client       string
@@ -46,21 +49,13 @@ type OAuth2 struct {
 // HS256, valid for 12 hours.
 type ZGW struct{ Client, Secret string }
 
-// Secret signs requests as in Standard Webhooks 1.0.
+// Secret signs requests as in Standard Webhooks 1.0. Its mark says how: "whsec_" a shared secret (v1,
+// HMAC-SHA256), "whsk_" the private half of a key pair (v1a, ed25519). While one replaces the other,
+// both sign.
 type Secret struct {
-	Kind  SecretKind
 	Value string
-	Until time.Time // when it stops to sign; zero: never
+	Until time.Time // when it ends; zero: never
 }
-
-// SecretKind is the sort of a signature.
-type SecretKind string
-
-// The kinds of signatures.
-const (
-	V1  SecretKind = "v1"  // HMAC-SHA256; the secret is whsec_ and base64 of 24 bytes or more. The zero value means the same
-	V1a SecretKind = "v1a" // ed25519; the secret is whsk_ and base64 of the key
-)
 
 // Mode is the form of a request.
 type Mode string
@@ -78,6 +73,7 @@ const (
 const (
 	HeaderID          = "webhook-id"   // sent in place of the message's id: of a message that is sent again on request
 	HeaderContentType = "content-type" // of the payload; absent: application/json
+	attribute         = "ce-"          // begins the name of an attribute
 )
 
 // TLS is what an https target needs besides the system's roots. All are PEM.

@@ -3,9 +3,41 @@ package exchange
 import (
 	"context"
 	"net"
+	"net/http"
 	"net/url"
 	"time"
 )
+
+// FromEnvironment returns the proxy that the environment names for a URL.
+func FromEnvironment(u *url.URL) (*url.URL, error) {
+	return http.ProxyFromEnvironment(&http.Request{URL: u})
+}
+
+// dialer returns what opens the connections of a client.
+func (s *Settings) dialer(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.Guard == nil {
+		return d.DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		u := calling(ctx).url
+		if s.Proxy != nil {
+			switch proxy, err := s.Proxy(u); {
+			case err != nil:
+				return nil, err
+			case proxy != nil:
+				at, err := placeOf(u)
+				if err != nil {
+					return nil, err
+				}
+				if _, err := s.Guard.Vet(ctx, at.host()); err != nil {
+					return nil, err
+				}
+				return d.DialContext(ctx, network, address)
+			}
+		}
+		return s.Guard.Dial(ctx, d, network, address)
+	}
+}
 
 // TakesConnections opens a connection and sends nothing: a request could have an effect.
 func TakesConnections(ctx context.Context, address string, timeout time.Duration) error {
