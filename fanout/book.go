@@ -96,6 +96,14 @@ func (b *Book) Subscription(ctx context.Context, id string) (s Subscription, fou
 	return s, found && !s.Gone, nil
 }
 
+// Known returns a subscription as the book has it, without a look at the store.
+func (b *Book) Known(id string) (s Subscription, found bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	s, found = b.all[id]
+	return s, found && !s.Gone
+}
+
 // Version returns the version of which the book is.
 func (b *Book) Version(ctx context.Context) (int64, error) {
 	err := b.refresh(ctx, freshFor)

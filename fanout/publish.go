@@ -80,6 +80,18 @@ func (p *Publisher) publish(ctx context.Context, e *Event) (done Published, err 
 	return done, err
 }
 
+// Trial returns the message that a subscriber would get of an event that is not stored. The error wraps
+// ErrInvalid.
+func (e *Event) Trial(source string) (holdfast.Message, error) {
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	if err := e.normalize(source); err != nil {
+		return holdfast.Message{}, err
+	}
+	return holdfast.Message{ID: holdfast.NewID(), Source: e.Source, Endpoint: e.Type, Payload: e.Data, Headers: e.headers()}, nil
+}
+
 // asked returns the event as filters see it.
 func (e *Event) asked() *filter.Event {
 	return &filter.Event{Topic: e.Topic, Type: e.Type, Source: e.Source, Subject: e.Subject, Time: e.Time, Attributes: e.Attributes, Data: e.Data}

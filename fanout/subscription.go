@@ -79,10 +79,13 @@ const (
 )
 
 // LanePrefix begins the names of the lanes of subscriptions.
-const LanePrefix = "subscription/"
+const LanePrefix = "subscription:"
 
 // Lane returns the destination of the messages to a subscription.
 func Lane(id string) string { return LanePrefix + id }
+
+// SubscriptionOf returns the id of the subscription of a lane.
+func SubscriptionOf(lane string) (id string, ok bool) { return strings.CutPrefix(lane, LanePrefix) }
 
 // Validate returns all faults of a subscription, each a *holdfast.FieldError. It wraps ErrInvalid.
 func (s *Subscription) Validate() error {
