@@ -41,6 +41,8 @@ var mayImport = map[string][]string{
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
 	"adapter/webhook":     {"."},
+	"webhookverify":       {"wire"}, // for receivers, who may have nothing else of us
+	"webhookinbox":        {".", "webhookverify"},
 	"adapter/email":       {".", "notify", "adapter/email/smtp"},
 	"adapter/email/smtp":  {}, // speaks with servers, and knows nothing of notifications
 	"adapter/chat":        {".", "notify"},

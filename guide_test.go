@@ -37,6 +37,7 @@ func guidePackages() []string {
 		"context", "database/sql", "errors", "fmt", "testing", "testing/synctest", "time",
 		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgxpool",
 		modulePath, modulePath + "/sqlite", modulePath + "/postgres", modulePath + "/holdfasttest", modulePath + "/site", modulePath + "/notify",
+		"net/http", modulePath + "/webhookverify", modulePath + "/webhookinbox",
 	}
 }
 
@@ -107,7 +108,7 @@ func overlaid(tb testing.TB, files map[string]string, args ...string) {
 func TestGuideCompiles(t *testing.T) {
 	t.Parallel()
 	files, args := map[string]string{}, []string{"build"}
-	for _, page := range []string{"outbox", "inbox", "retry", "ordering", "site"} {
+	for _, page := range []string{"outbox", "inbox", "retry", "ordering", "site", "receiving"} {
 		files["docs/guide/"+page+"/page.go"] = guideSource(goBlocks(t, "docs/guide/"+page+".md"))
 		args = append(args, "./docs/guide/"+page)
 	}

@@ -18,7 +18,7 @@ func channelOf(c notify.Channel) api.Channel {
 		Name: c.Name, Kind: c.Kind, Workers: c.Workers, Disabled: c.Disabled, Changed: instant(c.Changed), Version: channelVersion(c),
 	}
 	if json.Valid(c.Settings) {
-		out.Settings = c.Settings
+		out.Settings = shownSettings(&c)
 	}
 	if r := c.Retry; r.Attempts != 0 || r.Interval != 0 || len(r.Waits) > 0 {
 		shown := api.ChannelRetry{}

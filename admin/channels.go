@@ -90,10 +90,7 @@ func (s Channels) Put(ctx context.Context, name string, spec *api.ChannelSpec, o
 		return out, noNotify()
 	}
 	c, faults := channelFrom(spec, name)
-	if wrong = append(wrong, faults...); len(wrong) == 0 {
-		wrong = settingFaults(s.Channels.Check(c))
-	}
-	if len(wrong) > 0 {
+	if wrong = append(wrong, faults...); len(wrong) > 0 {
 		return out, api.Faulty(withoutRepeats(wrong)...)
 	}
 	return anew(s.Service, func() (api.Channel, error) { return s.replace(ctx, c, spec, only) })
@@ -105,6 +102,15 @@ func (s Channels) replace(ctx context.Context, c notify.Channel, spec *api.Chann
 		return out, p
 	}
 	old, exists := book.Channels[c.Name]
+	if s.Vault != nil {
+		c, err = s.Vault.Seal(c, old)
+	}
+	if err == nil {
+		err = s.Channels.Check(c)
+	}
+	if wrong := settingFaults(err); len(wrong) > 0 {
+		return out, api.Faulty(withoutRepeats(wrong)...)
+	}
 	var warnings []string
 	if spec.Retry != nil {
 		warnings = retryWarnings(spec.Retry)

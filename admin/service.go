@@ -34,6 +34,8 @@ type Service struct {
 	Notify    NotificationLog
 	Directory DirectoryStore
 	Channels  ChannelOffice
+	// Vault seals the secrets of channels. Nil: channels name their secrets.
+	Vault Vault
 	// StuckAfter is how long a notification waits before it is shown as stuck; zero: 10 min. KPIWindow is how
 	// far back delivered ones are counted; zero: 1 min.
 	StuckAfter, KPIWindow time.Duration

@@ -31,6 +31,9 @@ func (c *Config) Changes(to *Config) []string {
 	if c.Store.DSN() != to.Store.DSN() {
 		changed["store"] = true
 	}
+	if !sameSecrets(c.Secrets, to.Secrets) {
+		changed["secrets.key"] = true
+	}
 	for name, d := range to.Destinations {
 		if old, there := c.Destinations[name]; there && !sameSecrets(old, d) {
 			changed[setting.Join("destinations", name)+" secret"] = true

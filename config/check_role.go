@@ -17,6 +17,9 @@ func checkRole(r *setting.Report, c *Config) {
 	if len(n.Bindings) > 0 && n.Secrets == "" && !r.Bad["notifications.secrets"] {
 		r.Fault("notifications.bindings", "", setting.Problem{What: "needs a folder of secrets, but none is named", Fix: "set notifications.secrets, or remove it"})
 	}
+	if c.Role == Site && (!c.Secrets.Key.IsZero() || len(c.Secrets.Former) > 0) {
+		r.Fault("secrets", "", setting.Problem{What: "is for central, but this node is a site, which keeps no secrets of others", Fix: "remove it, or write another role"})
+	}
 	if _, ok := c.Destinations["central"]; ok && c.Role == Site {
 		r.Fault("destinations.central", "", setting.Problem{What: "has the name that a site itself uses for the way to central", Fix: "use another name"})
 	}

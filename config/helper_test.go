@@ -27,7 +27,7 @@ const (
 // world is a process with the given variables, and with files of its own that
 // are found by their base names.
 func world(vars map[string]string) config.Env {
-	all := map[string]string{"GOOD": good, "EMPTY": "", "PLAIN": "correct horse battery", "SHORT": "c2hvcnQ=", "ADDRESS": address}
+	all := map[string]string{"GOOD": good, "EMPTY": "", "PLAIN": "correct horse battery", "SHORT": "c2hvcnQ=", "SIXTEEN": "MDEyMzQ1Njc4OWFiY2RlZg==", "ADDRESS": address}
 	maps.Copy(all, vars)
 	files := map[string]string{"good.b64": good + "\n", "plain.txt": "correct horse battery\n", "address.txt": address + "\n"}
 	return config.Env{

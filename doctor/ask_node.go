@@ -119,6 +119,9 @@ func askHealth(ctx context.Context, o Options, url string, conf *tls.Config) Run
 	h, err := c.Health(ctx)
 	if err == nil && h.Node != "" && h.Status != "" {
 		r.Health, r.Node = &h, true
+		if keys, err := c.Keys().List(ctx); err == nil { // sites have none
+			r.Keys = &keys
+		}
 		return r
 	}
 	if r.Err = err; err == nil {

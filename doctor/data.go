@@ -114,6 +114,10 @@ func secretFiles(c *config.Config) []FileFound {
 	}
 	add("the key of the certificate", c.TLS.Key)
 	add("the address of the database", c.Store.File())
+	add("the key of secrets", c.Secrets.Key.File())
+	for i, s := range c.Secrets.Former {
+		add(fmt.Sprintf("former key %d of secrets", i+1), s.File())
+	}
 	for name, d := range c.Destinations {
 		add("the secret of destination "+name, d.Secret.File())
 		if d.Foreign != nil {

@@ -119,7 +119,8 @@ type ListenFound struct {
 type RunningFound struct {
 	URL    string
 	Health *api.Health
-	Node   bool // a Holdfast answered, perhaps only that it needs a token
+	Node   bool         // a Holdfast answered, perhaps only that it needs a token
+	Keys   *api.KeyList // what secrets are sealed with; nil: it does not say
 	Err    error
 }
 

@@ -33,7 +33,36 @@ func judgeNode(f *Findings) []Check {
 		checks = append(checks, g.warning("version of the node", fmt.Sprintf("the running node is %s, this program %s", h.Version, p.Version),
 			"restart the node, or run the doctor of the program that it was started with"))
 	}
-	return append(checks, judgeHealth(g, h))
+	checks = append(checks, judgeHealth(g, h))
+	if keys := f.Running.Keys; keys != nil {
+		checks = append(checks, judgeKeys(g, keys))
+	}
+	return checks
+}
+
+// judgeKeys judges whether the secrets that came by the API open.
+func judgeKeys(g in, list *api.KeyList) Check {
+	const name = "secrets"
+	total, former := 0, 0
+	for _, k := range list.Keys {
+		if total += k.Values; k.State == "former" {
+			former += k.Values
+		}
+	}
+	var items []string
+	for _, p := range list.Problems {
+		items = append(items, p.Where+": "+p.Why)
+	}
+	switch {
+	case list.Broken > 0:
+		return g.failing(name, fmt.Sprintf("of the secrets that came by the API, %d do not open", list.Broken),
+			"name the missing keys in secrets.former, or give the secrets again").listing(items)
+	case total == 0:
+		return g.ok(name, "none came by the API")
+	case former > 0:
+		return g.ok(name, fmt.Sprintf("all %d that came by the API open, %d of them with former keys; holdfast keys rotate seals them anew", total, former))
+	}
+	return g.ok(name, fmt.Sprintf("all %d that came by the API open", total))
 }
 
 // judgeTokens judges who can operate a node that asks for tokens.

@@ -158,7 +158,13 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 			f.Running.Health.Status = api.Degraded
 			f.Running.Health.Checks = append(f.Running.Health.Checks, api.Check{Name: "destination inventory", Status: api.Degraded, Detail: "down: refused"})
 		}, "health", doctor.Warning, "down: refused"},
-		"failing":              {func(f *doctor.Findings) { f.Running.Health.Status = api.Failing }, "health", doctor.Failing, "failing"},
+		"failing": {func(f *doctor.Findings) { f.Running.Health.Status = api.Failing }, "health", doctor.Failing, "failing"},
+		"secrets that open": {func(f *doctor.Findings) {
+			f.Running.Keys = &api.KeyList{Keys: []api.Key{{State: "newest", Values: 3}, {State: "former", Values: 2}}}
+		}, "secrets", doctor.OK, "all 5 that came by the API open, 2 of them with former keys"},
+		"a key that is away": {func(f *doctor.Findings) {
+			f.Running.Keys = &api.KeyList{Keys: []api.Key{{State: "missing", Values: 1}}, Broken: 1, Problems: []api.KeyProblem{{Where: "channel/mail", Why: "sealed with key 3d8b42579421"}}}
+		}, "secrets", doctor.Failing, "channel/mail: sealed with key 3d8b42579421"},
 		"another release runs": {func(f *doctor.Findings) { f.Running.Health.Version = "1.2.2" }, "version of the node", doctor.Warning, "1.2.2"},
 
 		"no folder":                 {func(f *doctor.Findings) { stopped(f); f.Folder.Err, f.File.Err = fs.ErrNotExist, fs.ErrNotExist }, "data folder", doctor.Warning, "mounted"},

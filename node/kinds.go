@@ -1,6 +1,7 @@
 package node
 
 import (
+	"encoding/json"
 	"log/slog"
 
 	"github.com/holdfast-mq/holdfast/adapter/chat"
@@ -11,23 +12,47 @@ import (
 // mail is the channel kind of a mail server.
 const mail = "email"
 
-// kinds returns the kinds of channels. mayUse says who may use which secret.
-func (f *folder) kinds(mayUse func(notify.SecretUse) error, log *slog.Logger) map[string]notify.Kind {
-	all := map[string]notify.Kind{mail: {
-		New: func(c notify.Channel) (notify.Adapter, error) {
-			return email.New(c.Settings, email.Options{Secret: f.secret, MayUse: mayUse, Logger: log})
+// kind makes the adapters of one kind of channel. secret reads a secret, and mayUse says who may use which.
+type kind struct {
+	create       func(settings json.RawMessage, secret func(notify.SecretUse) ([]byte, error), mayUse func(notify.SecretUse) error) (notify.Adapter, error)
+	checkAddress func(address string) error
+}
+
+// adapters returns the kinds of channels by name.
+func (f *folder) adapters(log *slog.Logger) map[string]kind {
+	all := map[string]kind{mail: {
+		create: func(settings json.RawMessage, secret func(notify.SecretUse) ([]byte, error), mayUse func(notify.SecretUse) error) (notify.Adapter, error) {
+			return email.New(settings, email.Options{Secret: secret, MayUse: mayUse, Logger: log})
 		},
-		CheckAddress: func(address string) error {
+		checkAddress: func(address string) error {
 			_, err := email.ParseAddress(address)
 			return err
 		},
 	}}
-	for _, kind := range chat.Kinds() {
-		all[kind] = notify.Kind{
-			New: func(c notify.Channel) (notify.Adapter, error) {
-				return chat.New(c.Kind, c.Settings, chat.Options{Secret: f.secret, MayUse: mayUse, Logger: log})
+	for _, name := range chat.Kinds() {
+		all[name] = kind{
+			create: func(settings json.RawMessage, secret func(notify.SecretUse) ([]byte, error), mayUse func(notify.SecretUse) error) (notify.Adapter, error) {
+				return chat.New(name, settings, chat.Options{Secret: secret, MayUse: mayUse, Logger: log})
 			},
-			CheckAddress: func(address string) error { return chat.CheckAddress(kind, address) },
+			checkAddress: func(address string) error { return chat.CheckAddress(name, address) },
+		}
+	}
+	return all
+}
+
+// kinds returns the kinds of channels. mayUse says who may use which secret of the folder.
+func (f *folder) kinds(mayUse func(notify.SecretUse) error, log *slog.Logger) map[string]notify.Kind {
+	all := map[string]notify.Kind{}
+	for name, k := range f.adapters(log) {
+		all[name] = notify.Kind{
+			New: func(c notify.Channel) (notify.Adapter, error) {
+				g, err := f.givenOf(c)
+				if err != nil {
+					return nil, err
+				}
+				return g.adapter(k, mayUse)
+			},
+			CheckAddress: k.checkAddress,
 		}
 	}
 	return all

@@ -24,6 +24,9 @@ type office struct {
 
 // newOffice makes the office, and adds what the seed holds.
 func (n *Node) newOffice(ctx context.Context) (*office, error) {
+	if err := n.secrets.take(&n.cfg.Secrets); err != nil {
+		return nil, err
+	}
 	books := notify.NewDirectoryCache(n.kept.Directory)
 	ingester := &notify.Ingester{Store: n.store, Directory: books, Logger: n.log}
 	o := &office{

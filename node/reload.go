@@ -32,6 +32,7 @@ func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 		log.InfoContext(ctx, "reloaded", slog.String("setting", "log.level"), slog.String("value", string(c.Log.Level)))
 	}
 	n.readmit(ctx, now, c)
+	n.rekey(ctx, now, c)
 	n.renewals.renew(ctx, now, c, log)
 	if c.Notifications.Seed != "" && c.Notifications.Seed == now.Notifications.Seed && n.role.sow != nil {
 		if err := n.role.sow(ctx, c.Notifications.Seed); err != nil {

@@ -8,15 +8,17 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/keyring"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // folder holds the secrets of channels: one file per name. The configuration binds them, or else the channels
-// of the seed do by what they use.
+// of the seed do by what they use. Those that came by the API stand sealed in the settings of their channel.
 type folder struct {
 	conf     *config.Notifications
 	seedUses atomic.Pointer[[]notify.SecretUse]
+	ring     atomic.Pointer[keyring.Ring] // seals those that come by the API; nil: no keys
 }
 
 // longestSecret is far longer than any real secret, in bytes.

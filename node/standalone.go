@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/keyring"
 	"github.com/holdfast-mq/holdfast/internal/run"
 )
 
@@ -44,6 +45,7 @@ func (n *Node) withOffice(o *office) role {
 		parts: []run.Part{{Name: "notifications", Run: o.channels.Run}, {Name: "notification sweeper", Run: o.sweeper.Run}},
 		operate: func(s *admin.Service) {
 			s.Notifier, s.Notify, s.Directory, s.Channels = o.desk, n.store, o.books.Store(), o.channels
+			s.Vault = &vault{folder: n.secrets, holders: []keyring.Holder{channelSecrets{n.secrets, o.books.Store()}}}
 		},
 		look: o.look,
 		sow:  func(ctx context.Context, file string) error { return n.sow(ctx, o, file) },

@@ -1,14 +1,30 @@
 package notify
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Validate checks what a store relies on: the name.
-func (c *Channel) Validate() error { return CheckName("name", c.Name) }
+// Validate checks what a store relies on: the name, and that no secret stands in the settings as it
+// is.
+func (c *Channel) Validate() error {
+	if err := CheckName("name", c.Name); err != nil {
+		return err
+	}
+	_, err := EachSecret(c.Settings, func(_ string, s GivenSecret) (any, error) {
+		if s.Value != "" {
+			return nil, errors.New(`holds a secret itself, which only the API takes and seals: name a file, as {"secret": "NAME"}`)
+		}
+		return s, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	}
+	return nil
+}
 
 // MaxAddressLen is the longest address, in bytes: an address is part of a key.
 const MaxAddressLen = 512

@@ -13,7 +13,7 @@ import (
 type Channel struct {
 	Name     string
 	Kind     string          // kind of its adapter: email, teams, slack, ntfy, gotify, webhook
-	Settings json.RawMessage // the adapter's; they contain secrets only by name
+	Settings json.RawMessage // the adapter's; they contain secrets by name, or sealed
 	Retry    Retry
 	Workers  int // most concurrent deliveries; zero: 4
 	Disabled bool

@@ -13,7 +13,7 @@ import (
 // reads them.
 func (c *Channels) Check(channel Channel) error {
 	c.init()
-	if err := CheckName("name", channel.Name); err != nil {
+	if err := channel.Validate(); err != nil {
 		return err
 	}
 	a, err := c.adapters.create(channel)

@@ -9,7 +9,7 @@ import (
 type Channel struct {
 	Name     string          `json:"name,omitempty" doc:"1 to 64 letters, digits, dots, hyphens or underscores." example:"mail"`
 	Kind     string          `json:"kind" doc:"Which adapter: email, teams, slack, ntfy, gotify or webhook." example:"email"`
-	Settings json.RawMessage `json:"settings,omitempty" doc:"The adapter's settings, as an object; the guides on e-mail and on chat list the fields. Secrets are never part of it: {\"secret\": \"NAME\"} names a file in the folder notifications.secrets of the node."`
+	Settings json.RawMessage `json:"settings,omitempty" doc:"The adapter's settings, as an object; the guides on e-mail and on chat list the fields. {\"secret\": \"NAME\"} names a file in the folder notifications.secrets of the node. {\"secret\": {\"value\": \"…\"}} gives a secret, which is sealed; {\"secret\": {\"sealed\": \"…\"}} is shown for it, and keeps it when it is sent back."`
 	Retry    *ChannelRetry   `json:"retry,omitempty" doc:"How often it tries a notification. Absent: 10 attempts, a minute between two."`
 	Workers  int             `json:"workers,omitempty" minimum:"0" maximum:"64" doc:"The most deliveries at once. Absent: 4."`
 	Disabled bool            `json:"disabled,omitempty" doc:"Nothing is delivered over it; notifications for it wait."`

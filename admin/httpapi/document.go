@@ -33,6 +33,7 @@ func (b *builder) document() http.Handler {
 		{Name: "lists", Description: "Who gets a notification."},
 		{Name: "backups", Description: "Copies of the database."},
 		{Name: "tokens", Description: "Who may use this API."},
+		{Name: "keys", Description: "What secrets in the database are sealed with. Sites do not have these routes."},
 		{Name: "journal", Description: "Who follows what happens in the store."},
 		{Name: "sites", Description: "Sites that forward to this central node: who they are, and what waits there. Only a central node has these routes."},
 		{Name: "activity", Description: "What happened to messages, and who did what about them."},

@@ -31,7 +31,7 @@ func serve(tb testing.TB, edit ...func(*httpapi.Server)) *fixture {
 	tb.Helper()
 	store, sites, channels := &admintest.Memory{}, &admintest.Sites{}, &admintest.Channels{}
 	f := &fixture{store: store, sites: sites, channels: channels, Server: &httpapi.Server{Service: &admin.Service{
-		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Directory: store, Channels: channels, Name: "plant-7",
+		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Directory: store, Channels: channels, Vault: vault{}, Name: "plant-7",
 		Records: &nodestore.Audit{}, AuditLag: func(context.Context) (time.Duration, error) { return 0, nil }, AuditFailures: func() int64 { return 0 },
 		Version: "1.2.3",
 		Destinations: func() []admin.Destination {

@@ -65,20 +65,23 @@ func (s *Server) Handler() (http.Handler, error) {
 		sites(b)
 		siteCalls(b)
 	}
+	if s.Vault != nil {
+		keys(b)
+	}
 	if s.Records != nil {
 		auditing(b)
 	}
 	others(b, slices.ContainsFunc(s.Mounts, func(m Mount) bool { return m.Pattern == receive }))
-	keys := gate.Keys{Refuse: s.Refusal, As: admin.As, Denied: s.Denied}
+	tokens := gate.Keys{Refuse: s.Refusal, As: admin.As, Denied: s.Denied}
 	if s.Tokens != nil {
-		keys.Find = s.Tokens.FindToken
+		tokens.Find = s.Tokens.FindToken
 	}
 	routes := slices.Concat(b.routes, []gate.Route{{Pattern: "GET /openapi.json", Handler: b.document(), Open: true}})
 	for _, m := range s.Mounts {
 		routes = append(routes, gate.Route{Pattern: m.Pattern, Handler: m.Handler, Right: m.Right, Signed: m.Signed, Open: m.Open, Long: m.Long})
 	}
 	settings := gate.Settings{MaxBodies: s.MaxBodies, AuthRequired: s.AuthRequired, AllowedHosts: s.AllowedHosts, Anybody: s.Anybody}
-	return gate.New(settings, keys, routes, s.Logger)
+	return gate.New(settings, tokens, routes, s.Logger)
 }
 
 func (s *Server) check() error {

@@ -30,7 +30,9 @@ is. It is used within about a second, without a restart. If somebody else change
 at the same moment, nothing is changed, and the exit code is 4.
 
 Settings are an object in YAML or JSON: the guides on e-mail and on chat list its
-fields. It names secrets, which are files in the folder notifications.secrets.`,
+fields. {secret: NAME} names a secret, a file in the folder notifications.secrets, and
+{secret: {value: …}} gives it, which the node seals and shows nobody again. Give those
+in a file or on standard input: other users see the arguments of a program.`,
 		Example: `  holdfast channels set mail --kind email --settings mail.yaml
   echo '{url: https://ntfy.example, topic: alarms}' | holdfast channels set push --kind ntfy --settings -
   holdfast channels set mail --attempts 10 --waits 1m,5m,15m,1h
