@@ -29,7 +29,11 @@ type Bundle struct {
 	Hash [32]byte
 	// Payload is that of the parent and of each message. It is kept once.
 	Payload []byte
-	// Messages are one or more. Their Payload must be nil: they have that of the bundle.
+	// Parent is what the feature keeps beside the bundle itself. The store sets its number,
+	// which is that of the bundle. Nil: nothing.
+	Parent Row
+	// Messages are one or more, or none if there is a Parent. Their Payload must be nil: they
+	// have that of the bundle.
 	Messages []Message
 	// Rows are what the feature keeps beside the messages, one for each, in order. The
 	// store sets its number, which is that of the message, and the number of the bundle.
@@ -77,7 +81,7 @@ func (b *Bundle) check() error {
 		return err
 	}
 	switch n := len(b.Messages); {
-	case n == 0:
+	case n == 0 && b.Parent == nil:
 		return &FieldError{Field: "messages", Value: "0", Problem: "must be at least one"}
 	case n != len(b.Rows):
 		return &FieldError{Field: "rows", Value: fmt.Sprint(len(b.Rows)), Problem: fmt.Sprintf("must be one for each of the %d messages", n)}

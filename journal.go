@@ -114,6 +114,11 @@ const (
 	SiteRevoked    EntryKind = 22
 	Called         EntryKind = 23 // the operator API was asked for a change; Code is the operation
 	Copied         EntryKind = 24 // records of the audit log Subject, of a site, into this store
+
+	TopicPut            EntryKind = 25
+	TopicRemoved        EntryKind = 26
+	SubscriptionPut     EntryKind = 27 // Code is its state
+	SubscriptionRemoved EntryKind = 28
 )
 
 // CodeRenewed is the code of a Rescheduled entry that started the TTL anew. It is stored
@@ -124,6 +129,7 @@ var entryNames = [...]string{
 	"", "enqueued", "attempted", "requeued", "discarded", "expired", "reclaimed", "rescheduled",
 	"reached", "handled", "kept", "paused", "resumed", "list_put", "list_removed", "channel_put", "channel_removed",
 	"token_added", "token_removed", "site_added", "site_enrolled", "site_renewed", "site_revoked", "called", "copied",
+	"topic_put", "topic_removed", "subscription_put", "subscription_removed",
 }
 
 func (k EntryKind) String() string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -78,13 +79,18 @@ func (d Destinations) List(ctx context.Context) api.DestinationList {
 		seen[one.Name] = true
 	}
 	for name, c := range counts {
-		if !seen[name] && c != (holdfast.LaneCounts{}) && !strings.HasPrefix(name, notify.LanePrefix) { // GET /v1/channels lists the lanes of channels
+		if !seen[name] && c != (holdfast.LaneCounts{}) && !hasList(name) {
 			list = append(list, statusOf(name, c, lanes))
 		}
 	}
 	list = slices.DeleteFunc(list, func(one api.DestinationStatus) bool { return !within(ctx, d.here(one.Name)) })
 	slices.SortFunc(list, func(a, b api.DestinationStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return api.DestinationList{Destinations: list}
+}
+
+// hasList reports whether a lane is shown elsewhere: GET /v1/channels and GET /v1/subscriptions list theirs.
+func hasList(lane string) bool {
+	return strings.HasPrefix(lane, notify.LanePrefix) || strings.HasPrefix(lane, fanout.LanePrefix)
 }
 
 func statusOf(name string, c holdfast.LaneCounts, lanes map[string]holdfast.LaneStatus) api.DestinationStatus {

@@ -96,6 +96,9 @@ type Service struct {
 	// Control pauses and resumes destinations; use the Dispatcher. Nil: nobody can.
 	Control Control
 
+	// Hub has topics, subscriptions and events. Nil: the node has none.
+	Hub *Hub
+
 	// Notifier takes notifications. Nil: this node takes none.
 	Notifier Notifier
 

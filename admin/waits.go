@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -46,6 +47,13 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 		return s.channelBecause(channel, r.Due)
 	}
 	d, known := s.destination(to)
+	if id, ok := fanout.SubscriptionOf(to); ok && s.Hub != nil {
+		var why string
+		if d.Retry, why = s.subscriptionBecause(id); why != "" {
+			return why
+		}
+		known = true
+	}
 	if !known {
 		return fmt.Sprintf("destination %s is not configured on this node: configure it", to)
 	}
@@ -62,6 +70,21 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 		return fmt.Sprintf("due now; waits for a free slot of destination %s, or for an earlier message of ordering key %s", to, r.Message.OrderingKey)
 	}
 	return fmt.Sprintf("due now; waits for a free slot of destination %s", to)
+}
+
+// subscriptionBecause returns the retries of a subscription, or why its messages wait.
+func (s *Service) subscriptionBecause(id string) (retry holdfast.RetryPolicy, why string) {
+	one, found := s.Hub.Book.Known(id)
+	schedule := s.Hub.Schedule
+	switch {
+	case !found:
+		return retry, fmt.Sprintf("subscription %s was deleted: it parks when it is due", id)
+	case one.State != fanout.Active:
+		return retry, fmt.Sprintf("subscription %s is %s; when it may go on: holdfast subscriptions resume %s", id, one.State, shellWord(id))
+	case one.Schedule != nil:
+		schedule = *one.Schedule
+	}
+	return schedule.Policy(), ""
 }
 
 // Unserved says what to do about messages for destinations that no configuration names. There is at least one

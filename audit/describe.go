@@ -102,7 +102,8 @@ func (d *Describer) of(e *holdfast.Entry) []Record {
 	case holdfast.Copied:
 		return d.copied(e)
 	case holdfast.Paused, holdfast.Resumed, holdfast.ListPut, holdfast.ListRemoved, holdfast.ChannelPut, holdfast.ChannelRemoved,
-		holdfast.TokenAdded, holdfast.TokenRemoved, holdfast.SiteAdded, holdfast.SiteEnrolled, holdfast.SiteRenewed, holdfast.SiteRevoked:
+		holdfast.TokenAdded, holdfast.TokenRemoved, holdfast.SiteAdded, holdfast.SiteEnrolled, holdfast.SiteRenewed, holdfast.SiteRevoked,
+		holdfast.TopicPut, holdfast.TopicRemoved, holdfast.SubscriptionPut, holdfast.SubscriptionRemoved:
 	}
 	return d.decision(e)
 }
@@ -159,6 +160,8 @@ func (d *Describer) decision(e *holdfast.Entry) []Record {
 		holdfast.TokenAdded: {TokenChange, "added"}, holdfast.TokenRemoved: {TokenChange, "removed"},
 		holdfast.SiteAdded: {SiteChange, "added"}, holdfast.SiteEnrolled: {SiteChange, "enrolled"},
 		holdfast.SiteRenewed: {SiteChange, "renewed"}, holdfast.SiteRevoked: {SiteChange, "revoked"},
+		holdfast.TopicPut: {TopicChange, "put"}, holdfast.TopicRemoved: {TopicChange, "removed"},
+		holdfast.SubscriptionPut: {SubscriptionChange, "put"}, holdfast.SubscriptionRemoved: {SubscriptionChange, "removed"},
 	}[e.Kind]
 	if !ok {
 		known.kind = Kind(fmt.Sprintf("Entry%d", e.Kind))

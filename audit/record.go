@@ -44,6 +44,9 @@ const (
 	ChannelKind Kind = "Channel"
 	TokenChange Kind = "Token"
 	SiteChange  Kind = "Site"
+
+	TopicChange        Kind = "Topic"
+	SubscriptionChange Kind = "Subscription"
 	Config      Kind = "Configuration"
 	SignIn      Kind = "SignIn"
 	Export      Kind = "Export"

@@ -30,6 +30,9 @@ func (n *Node) asCentral(ctx context.Context) (role, error) {
 		return role{}, err
 	}
 	r := n.withOffice(o)
+	if err := n.addHub(&r); err != nil {
+		return role{}, err
+	}
 	r.name, r.close, r.sites = config.CentralOfSites, sites.Close, sites.Sites
 	h := sites.Handler()
 	for _, path := range link.Paths() {

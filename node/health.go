@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -182,6 +183,9 @@ func (n *Node) progressHealth(add addCheck) {
 // lanesHealth adds destinations and channels that have a problem.
 func (n *Node) lanesHealth(add addCheck) {
 	for _, s := range n.lanes() {
+		if _, is := fanout.SubscriptionOf(s.Destination); is {
+			continue // a subscriber that is away is no trouble of this node
+		}
 		name := "destination " + s.Destination
 		if channel, is := notify.ChannelOf(s.Destination); is {
 			name = "channel " + channel

@@ -22,6 +22,9 @@ func (n *Node) asStandalone(ctx context.Context) (role, error) {
 		return role{}, err
 	}
 	r := n.withOffice(o)
+	if err := n.addHub(&r); err != nil {
+		return role{}, err
+	}
 	r.name = config.Standalone
 	r.greet = func(b *strings.Builder) {
 		if len(n.destinationNames()) == 0 {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (b *bundle) fill(from *holdfast.Bundle, source string) (err error) {
 	if b.Bundle, err = from.Normalize(source); err != nil {
 		return err
 	}
-	if err := rows.CheckBeside(b.Rows...); err != nil {
+	if err := cmp.Or(rows.CheckParent(b.Parent), rows.CheckBeside(b.Rows...)); err != nil {
 		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
 	}
 	if b.Payload == nil {
@@ -182,12 +183,18 @@ func (tx *ownTx) bundle(calls []*call[*bundling], try int) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	works := make([]*enqueue, len(fresh))
-	for i, b := range fresh {
-		works[i] = &b.messages
+	works := make([]*enqueue, 0, len(fresh))
+	for _, b := range fresh {
+		if len(b.messages.entries) == 0 {
+			continue
+		}
+		works = append(works, &b.messages)
 		for j := range b.messages.entries {
 			b.messages.entries[j].bundle = b.seq
 		}
+	}
+	if len(works) == 0 {
+		return tx.insertBundles(fresh)
 	}
 	conflicts, err := tx.insert(works)
 	if err != nil {
@@ -290,6 +297,9 @@ func (tx *ownTx) insertBundles(list []*bundle) error {
 	for _, b := range list {
 		messages := b.messages.entries
 		parents.add(b)
+		if b.Parent != nil {
+			plain = append(plain, rows.Parent(b.Parent, b.seq))
+		}
 		for j, r := range b.Rows {
 			if n, ok := r.(*rows.Notification); ok {
 				notes.add(n, &messages[j])
@@ -297,6 +307,9 @@ func (tx *ownTx) insertBundles(list []*bundle) error {
 				plain = append(plain, rows.Beside(r, messages[j].seq, b.seq))
 			}
 		}
+	}
+	if tx.proof.rows == nil { // none has a message
+		tx.proof = proof{rows: &proofRows{isBundled, []any{parents.seqs}}}
 	}
 	tx.last = append(tx.last, statement{insertBundles, append(parents.args(), notes.args()...), nil})
 	return tx.put(plain...)
@@ -310,7 +323,11 @@ type parentColumns struct {
 }
 
 func (c *parentColumns) add(b *bundle) {
-	c.seqs, c.firsts = append(c.seqs, b.seq), append(c.firsts, b.messages.entries[0].seq)
+	first := int64(0)
+	if len(b.messages.entries) > 0 {
+		first = b.messages.entries[0].seq
+	}
+	c.seqs, c.firsts = append(c.seqs, b.seq), append(c.firsts, first)
 	c.kinds, c.sources = append(c.kinds, b.Kind), append(c.sources, b.Source)
 	c.ids, c.hashes, c.payloads = append(c.ids, b.id), append(c.hashes, b.Hash[:]), append(c.payloads, b.Payload)
 }

@@ -84,7 +84,7 @@ const (
 	// insertBundles follows insertMessages in its transaction, and fails if a name exists. It
 	// inserts in the order of names, so that no two transactions wait for each other. A bundle and
 	// the notifications of its messages have the time at which the messages were created.
-	insertBundles = `WITH now AS MATERIALIZED (SELECT created AS t FROM hf_message WHERE seq = ($7::bigint[])[1]),
+	insertBundles = `WITH now AS MATERIALIZED (SELECT coalesce((SELECT created FROM hf_message WHERE seq = ($7::bigint[])[1]), hf_now()) AS t),
 		note AS (
 			INSERT INTO hf_notification (` + notificationRow + `, created)
 			SELECT i.*, (SELECT t FROM now) FROM unnest($8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::bytea[], $13::text[], $14::text[], $15::text[],
@@ -97,6 +97,7 @@ const (
 
 // Proof that a transaction is committed: tx.go.
 const (
+	isBundled  = `SELECT seq FROM hf_bundle WHERE seq = ANY ($1::bigint[]) LIMIT 1`
 	isEnqueued = `SELECT seq FROM hf_message WHERE id = ANY ($1::bytea[]) LIMIT 1`
 	// isAlive finds the process of a lost connection, and ends it if it waits for its client. A
 	// process that is working may wait for a standby. A process in a transaction of several

@@ -155,6 +155,9 @@ const (
 		bundle AS (
 			UPDATE hf_bundle AS b SET state = ($2::smallint[])[width_bucket(b.first, $1)]
 			WHERE ($2::smallint[])[width_bucket(b.first, $1)] <> 2 AND b.seq = ANY (ARRAY (SELECT bundle FROM message WHERE bundle IS NOT NULL)) AND b.first = ANY (ARRAY (SELECT seq FROM message))),
+		delivery AS (
+			UPDATE hf_delivery AS d SET state = ($2::smallint[])[width_bucket(d.seq, $1)], settled = (SELECT g.settled FROM gone AS g WHERE g.seq = d.seq)
+			WHERE d.seq = ANY (ARRAY (SELECT seq FROM message WHERE bundle IS NOT NULL))),
 		event AS (DELETE FROM hf_entry AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT g.seq, g.lane, g.state::bigint, m.seq IS NOT NULL, m.id, coalesce(r.source, ''), coalesce(r.endpoint, ''), m.headers, coalesce(m.retry, ''), coalesce(m.created, 0), g.settled,
 			g.failures, g.tries, g.cycle, coalesce(g.reason, ''), coalesce(e.error, ''), coalesce(e.code, ''), t.at

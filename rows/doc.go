@@ -35,6 +35,7 @@
 //	exact  a text that programs compare: a copy refuses a text that a store cannot keep
 //	beside (of a number outside the key) the row stands beside a message of a bundle: the column has
 //	       the number of the bundle, and the first column of the key that of the message
+//	parent (of a number, the key) the row stands beside a bundle, whose number it has
 //	of=T   the row belongs to the row of table T (or "T|U") with the same number. Without that
 //	       row it is neither copied nor salvaged
 package rows

@@ -20,7 +20,8 @@ type Table struct {
 	Split   bool     // spread over several tables of a store, which reads and writes it with code of its own
 
 	made   reflect.Type
-	beside int // index of the column with the number of the bundle; zero: none
+	beside int  // index of the column with the number of the bundle; zero: none
+	parent bool // the key is the number of a bundle
 }
 
 // Column is one column of a table.
@@ -140,6 +141,25 @@ func CheckBeside(list ...Row) error {
 	return nil
 }
 
+// Parent returns a copy of the row with the number of the bundle that it stands beside.
+func Parent(r Row, bundle int64) Row {
+	t := Of(r)
+	r = t.Clone(r)
+	*t.Field(r, 0).(*int64) = bundle //nolint:forcetypeassert // CheckParent
+	return r
+}
+
+// CheckParent returns ErrNotBeside unless the row can stand beside a bundle. Nil can.
+func CheckParent(r Row) error {
+	if r == nil {
+		return nil
+	}
+	if t := Of(r); t == nil || reflect.ValueOf(r).IsNil() || !t.parent {
+		return fmt.Errorf("%w: %T", ErrNotBeside, r)
+	}
+	return nil
+}
+
 // Tables lists the tables in the order in which they are copied: a row comes after the row to which
 // it belongs.
 func Tables() []*Table { return registered().list }
@@ -150,8 +170,9 @@ func Plain() []*Table { return registered().plain }
 // ErrNotPlain means that a row is not of a plain table of this package: no store can put it.
 var ErrNotPlain = errors.New("not a row of a plain table of package rows")
 
-// ErrNotBeside means that a row is of a table whose rows do not stand beside messages of a bundle.
-var ErrNotBeside = errors.New("not a row of a table whose rows stand beside messages of a bundle")
+// ErrNotBeside means that a row is of a table whose rows do not stand beside a bundle, or beside its
+// messages.
+var ErrNotBeside = errors.New("not a row of a table whose rows stand there beside a bundle")
 
 // CheckPlain returns ErrNotPlain unless every row is of a table that Plain lists.
 func CheckPlain(list ...Row) error {
@@ -222,6 +243,8 @@ func describe(r Row) *Table {
 				c.Final, _ = strconv.ParseInt(value, 10, 64)
 			case "beside":
 				t.beside = len(t.Columns)
+			case "parent":
+				t.parent = true
 			case "of":
 				t.Of = strings.Split(value, "|")
 			}

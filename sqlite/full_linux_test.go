@@ -669,7 +669,7 @@ func TestSalvageOnAFullDisk(t *testing.T) {
 		content[20] = 77
 		return content
 	})
-	d := newSmallDisk(t, "2m")
+	d := newSmallDisk(t, "3m")
 	path := filepath.Join(d.folder, "holdfast.db")
 	for _, side := range []string{"", ".lock"} {
 		if err := os.WriteFile(path+side, contents(t, from+side)[0], 0o600); err != nil {

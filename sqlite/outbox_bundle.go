@@ -53,7 +53,7 @@ func (b *bundled) prepare(given *holdfast.Bundle, source string) (err error) {
 	if b.Bundle, err = given.Normalize(source); err != nil {
 		return fmt.Errorf("write %s %s: %w", given.Kind, given.ID, err)
 	}
-	if err := rows.CheckBeside(b.Rows...); err != nil {
+	if err := cmp.Or(rows.CheckParent(b.Parent), rows.CheckBeside(b.Rows...)); err != nil {
 		return fmt.Errorf("write %s %s: %w: %w", b.Kind, b.ID, holdfast.ErrInvalid, err)
 	}
 	b.entries = make([]entry, len(b.Messages))
@@ -93,7 +93,11 @@ func (tx *writeTx) bundle(b *bundled) (holdfast.Receipt, error) {
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
-	if n, err := tx.exec(insertBundle, number, b.Kind, b.Source, idValue(b.ID), b.Hash[:], tx.now, number, payload(b.Payload)); err != nil {
+	first := number
+	if len(b.entries) == 0 {
+		first = 0
+	}
+	if n, err := tx.exec(insertBundle, number, b.Kind, b.Source, idValue(b.ID), b.Hash[:], tx.now, first, payload(b.Payload)); err != nil {
 		return holdfast.Receipt{}, err
 	} else if n == 0 {
 		return tx.knownBundle(b)
@@ -119,6 +123,14 @@ func (tx *writeTx) bundle(b *bundled) (holdfast.Receipt, error) {
 			return holdfast.Receipt{}, fmt.Errorf("insert message %s: its number is %d, and %d that of its bundle", e.m.ID, tx.last.message, number)
 		}
 		if err := tx.writeBeside(rows.Beside(b.Rows[i], tx.last.message, number)); err != nil {
+			return holdfast.Receipt{}, err
+		}
+	}
+	if len(b.entries) == 0 { // no message gets its number
+		tx.w.db.taken.Store(max(tx.w.db.taken.Load(), number))
+	}
+	if b.Parent != nil {
+		if err := tx.put(rows.Parent(b.Parent, number)); err != nil {
 			return holdfast.Receipt{}, err
 		}
 	}

@@ -178,8 +178,9 @@ func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
 	}
 	category, tracked := k.track[r.destination]
 	record := rows.Operation{Seq: r.seq, Category: string(category), Destination: r.destination, State: int64(r.state)}
-	var route int64
+	var route, settled int64
 	gone, err := tx.conn.one(purgeMessage, func(v []driver.Value) error {
+		settled = asInt(v[3])
 		if tracked = tracked && asInt(v[3]) >= k.since; tracked {
 			route = asInt(v[1])
 			readOperation(&record, v)
@@ -208,6 +209,11 @@ func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
 	// a bundle without a state, whose first message is gone, was delivered.
 	if bundle != nil && r.state != holdfast.Delivered {
 		if _, err := tx.exec(endBundle, bundle, r.seq, int64(r.state)); err != nil {
+			return false, err
+		}
+	}
+	if bundle != nil {
+		if _, err := tx.exec(endDelivery, r.seq, int64(r.state), settled); err != nil {
 			return false, err
 		}
 	}

@@ -175,7 +175,7 @@ func (s *salvage) all(ctx context.Context) error {
 		s.book,
 		func(ctx context.Context) error { return s.messages(ctx, false) },
 		func(ctx context.Context) error { return s.messages(ctx, true) },
-		s.strayMessages, s.byIndex, s.broken, s.notifications,
+		s.strayMessages, s.byIndex, s.broken, s.notifications, s.publishedEvents,
 		func(ctx context.Context) error { return s.plain(ctx, false) },
 		s.inbox, s.inboxByIndex, s.events,
 	} {

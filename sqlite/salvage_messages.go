@@ -328,6 +328,9 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 	bundle, content := intOrNull(o.body, 1), o.body.Bytes(4)
 	if bundle != nil {
 		known, ok := s.notified(r.ID)
+		if !ok {
+			known, ok = s.published(r.ID)
+		}
 		if !ok || known.Seq != bundle { // nothing beside it would keep the bundle
 			bundle, content = nil, o.m.Payload
 		} else if err := s.keepBundle(tx, known, false); err != nil {

@@ -16,8 +16,8 @@ import (
 func (s *salvage) plain(ctx context.Context, book bool) error {
 	for _, t := range rows.Plain() {
 		switch t.New().(type) {
-		case *rows.Lane, *rows.Channel, *rows.List, *rows.Recipient, *rows.Bundle:
-			continue // routeOf, book and keepBundle salvage these
+		case *rows.Lane, *rows.Channel, *rows.List, *rows.Recipient, *rows.Bundle, *rows.Event, *rows.Delivery:
+			continue // routeOf, book, keepBundle and events salvage these
 		}
 		if t.Book != book {
 			continue

@@ -192,6 +192,10 @@ func filledRow(table *rows.Table) rows.Row {
 		r.List, r.Place = "ops", 0
 	case *rows.Bundle:
 		r.Seq, r.Kind, r.Source, r.ID = 4, notify.BundleKind, "plant-1", "n" // its notification brings it, and tells its name
+	case *rows.Event:
+		r.Seq = 4 // with that bundle
+	case *rows.Delivery:
+		r.Seq, r.Event = 5, 4 // its message is purged
 	case *rows.Target:
 		r.Result = 3
 	}

@@ -29,6 +29,7 @@ func (b *builder) document() http.Handler {
 		{Name: "destinations", Description: "Where messages go, and how each destination fares."},
 		{Name: "notifications", Description: "What people are told, and whether it reached them. A node that delivers no notifications answers unsupported. This also holds for channels and lists."},
 		{Name: "channels", Description: "How notifications reach people: mail servers, chat rooms, webhooks."},
+		{Name: "events", Description: "What programs publish, who has subscribed to it, and what became of it. A node that keeps no topics and subscriptions answers unsupported."},
 		{Name: "lists", Description: "Who gets a notification."},
 		{Name: "backups", Description: "Copies of the database."},
 		{Name: "tokens", Description: "Who may use this API."},

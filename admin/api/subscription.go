@@ -1,0 +1,77 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Subscription asks for events, and says where and how they are delivered.
+type Subscription struct {
+	ID          string            `json:"id,omitempty" doc:"Minted if a request that makes one has none." example:"shop"`
+	Topics      []string          `json:"topics" nullable:"false" doc:"Names of topics, or * alone for all." example:"[\"orders\"]"`
+	Filter      json.RawMessage   `json:"filter,omitempty" doc:"Which events of these topics: a filter as in the guide. Absent: all." example:"{\"types\":[\"order.*\"]}"`
+	Description string            `json:"description,omitempty" maxLength:"1000" doc:"For people."`
+	URL         string            `json:"url" maxLength:"2000" doc:"Where events are posted to." example:"https://shop.example/hooks"`
+	Headers     map[string]string `json:"headers,omitempty" doc:"Sent with each request."`
+	Mode        string            `json:"mode,omitempty" enum:"plain,binary,structured" doc:"plain: the data of the event is the body; binary and structured: as CloudEvents 1.0 say. Absent: plain."`
+	Schedule    *Schedule         `json:"schedule,omitempty" doc:"When a message that was not delivered is tried again. Absent: as the node is configured."`
+	Concurrency int               `json:"concurrency,omitempty" minimum:"0" maximum:"256" doc:"Requests at a time. Absent: 8."`
+	Rate        *Rate             `json:"rate,omitempty" doc:"The most requests in a period, of each node. Absent: no limit."`
+	Timeout     string            `json:"timeout,omitempty" doc:"The longest time for one request and its answer, such as 10s. Absent: 15s."`
+	Version     string            `json:"version,omitempty" doc:"If you send it and it is not the present version, nothing is changed."`
+
+	State   string     `json:"state,omitempty" enum:"active,paused,disabled" doc:"paused: messages are stored and wait; disabled: there are no new ones either. Ignored in requests, as all that follows."`
+	Why     string     `json:"why,omitempty" doc:"Why it is in this state."`
+	Actor   string     `json:"actor,omitempty" doc:"Who set the state; subscriber: it answered 410."`
+	Since   *time.Time `json:"since,omitempty" doc:"Since when it is in this state."`
+	Pending *int64     `json:"pending,omitempty" doc:"Messages that wait."`
+	Parked  *int64     `json:"parked,omitempty" doc:"Messages that are parked."`
+	Fault   string     `json:"fault,omitempty" doc:"Why it gets nothing until somebody puts it right."`
+	Created *time.Time `json:"created,omitempty"`
+	Changed *time.Time `json:"changed,omitempty"`
+}
+
+// SubscriptionSpec is what POST /v1/subscriptions and PUT /v1/subscriptions/{id} take. It is a Subscription,
+// so that a client can send back what it was shown.
+type SubscriptionSpec Subscription
+
+// Schedule is when a message that was not delivered is tried again: before retry c, from 0, it waits
+// min(cap, factor · base^c).
+type Schedule struct {
+	Backoff string  `json:"backoff,omitempty" enum:"exponential,plain,off" doc:"plain: as with a factor of one second; off: each retry is at once. Absent: exponential."`
+	Factor  string  `json:"factor,omitempty" doc:"Absent: as the node is configured, as the next three." example:"25s"`
+	Base    float64 `json:"base,omitempty" example:"4"`
+	Cap     string  `json:"cap,omitempty" doc:"The longest wait." example:"52000s"`
+	Retries *int    `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"Attempts after the first." example:"7"`
+}
+
+// Rate is the most requests in a period.
+type Rate struct {
+	Count int    `json:"count" minimum:"1" maximum:"10000"`
+	Per   string `json:"per" example:"1s"`
+}
+
+// SubscriptionPage is a page of subscriptions, by id.
+type SubscriptionPage struct {
+	Subscriptions []Subscription `json:"subscriptions" nullable:"false"`
+	Next          string         `json:"next,omitempty" doc:"Send it as after for the next page. Absent: there is none."`
+}
+
+// StateChange is what POST /v1/subscriptions/{id}/pause, /resume and /disable take.
+type StateChange struct {
+	Reason string `json:"reason,omitempty" maxLength:"1000" doc:"Why; it is shown with the state."`
+}
+
+// TestExchange is one request to a subscriber and its answer.
+type TestExchange struct {
+	URL       string              `json:"url"`
+	Request   map[string][]string `json:"requestHeaders,omitempty" doc:"Without secrets."`
+	Body      string              `json:"body"`
+	Status    int                 `json:"status,omitempty" doc:"Absent: there was no answer."`
+	Answer    map[string][]string `json:"answerHeaders,omitempty"`
+	Response  string              `json:"response,omitempty" doc:"The beginning of the answer's body."`
+	Cut       bool                `json:"cut,omitempty" doc:"The answer's body was longer, or broke off."`
+	TookMS    float64             `json:"tookMs"`
+	Delivered bool                `json:"delivered" doc:"An event would count as delivered."`
+	Error     string              `json:"error,omitempty" doc:"Why it would not."`
+}

@@ -1,0 +1,270 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/fanout"
+)
+
+// Subscriptions offers the subscriptions to events.
+type Subscriptions struct{ *Service }
+
+// visible reports whether the caller's scope has all that a subscription asks for.
+func (s Subscriptions) visible(ctx context.Context, one *fanout.Subscription) bool {
+	for _, topic := range one.Topics {
+		if topic == "*" {
+			topic = ""
+		}
+		if !s.sees(ctx, topic, one.ID) {
+			return false
+		}
+	}
+	return len(one.Topics) > 0 || Granted(ctx).Scope.Whole() // topics that are lost are in no scope
+}
+
+func (s Subscriptions) show(one *fanout.Subscription) api.Subscription {
+	out := api.Subscription{
+		ID: one.ID, Topics: one.Topics, Filter: one.Filter, Description: one.Description, URL: one.URL, Headers: one.Headers, Mode: one.Mode, Concurrency: one.Concurrency,
+		Version: strconv.FormatInt(one.Version, 10), State: one.State.String(), Why: one.Why, Actor: one.Actor, Since: instant(one.Since), Fault: one.Fault,
+		Created: instant(one.Created), Changed: instant(one.Changed),
+	}
+	if one.Timeout > 0 {
+		out.Timeout = formatDuration(one.Timeout)
+	}
+	if c := one.Schedule; c != nil {
+		out.Schedule = &api.Schedule{Backoff: string(c.Backoff), Factor: formatDuration(c.Factor), Base: c.Base, Cap: formatDuration(c.Cap), Retries: &c.Retries}
+	}
+	if r := one.Rate; r != nil {
+		out.Rate = &api.Rate{Count: r.Count, Per: formatDuration(r.Per)}
+	}
+	counts := s.Outbox.Counts().Lanes[fanout.Lane(one.ID)]
+	out.Pending, out.Parked = &counts.Pending, &counts.Parked
+	return out
+}
+
+// List returns a page of subscriptions.
+func (s Subscriptions) List(ctx context.Context, after string, limit int) (out api.SubscriptionPage, err error) {
+	hub, p := s.fanOut()
+	if p != nil {
+		return out, p
+	}
+	limit, out.Subscriptions = cmp.Or(limit, usualPage), []api.Subscription{}
+	version, err := hub.Book.Version(ctx)
+	for more := true; more && err == nil; {
+		var some []fanout.Subscription
+		if some, err = hub.Book.Store().SubscriptionsAt(ctx, version, after, limit); err != nil {
+			break
+		}
+		more = len(some) == limit
+		for i := range some {
+			after = some[i].ID
+			if !s.visible(ctx, &some[i]) {
+				continue
+			}
+			if out.Subscriptions = append(out.Subscriptions, s.show(&some[i])); len(out.Subscriptions) == limit {
+				if more || i < len(some)-1 {
+					out.Next = after
+				}
+				return out, nil
+			}
+		}
+	}
+	if err != nil {
+		return out, s.refuse(ctx, "list subscriptions", err)
+	}
+	return out, nil
+}
+
+// Get returns one subscription.
+func (s Subscriptions) Get(ctx context.Context, id string) (out api.Subscription, err error) {
+	one, err := s.find(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	return s.show(&one), nil
+}
+
+func (s Subscriptions) find(ctx context.Context, id string) (one fanout.Subscription, err error) {
+	hub, p := s.fanOut()
+	if p != nil {
+		return one, p
+	}
+	one, found, err := hub.Book.Subscription(ctx, id)
+	if err != nil {
+		return one, s.refuse(ctx, "read the subscription", err)
+	}
+	if !found || !s.visible(ctx, &one) {
+		return one, noSubscription(id)
+	}
+	return one, nil
+}
+
+func noSubscription(id string) *api.Problem {
+	return api.NotFound.Problem(fmt.Sprintf("there is no subscription %q", api.Clip(id)), api.Fault{Field: "id", Value: api.Clip(id), Problem: "is not the id of a subscription"})
+}
+
+// Put makes or replaces a subscription, if the conditions hold. An empty id makes one with a new id.
+func (s Subscriptions) Put(ctx context.Context, id string, spec *api.SubscriptionSpec, only Conditions, wrong ...api.Fault) (out api.Subscription, err error) {
+	hub, p := s.fanOut()
+	if p != nil {
+		return out, p
+	}
+	if id == "" {
+		if id = spec.ID; id == "" {
+			id = string(holdfast.NewID())
+		}
+		only.IfNoneMatch = "*"
+	}
+	one, faults := s.read(id, spec)
+	if faults = append(wrong, append(faults, api.FaultsOf(errors.Join(one.Validate(), hub.Check(&one)))...)...); len(faults) > 0 {
+		return out, api.Faulty(withoutRepeats(faults)...)
+	}
+	if !s.visible(ctx, &one) {
+		return out, outside("topic", fmt.Sprint(one.Topics))
+	}
+	return anew(s.Service, func() (api.Subscription, error) { return s.replace(ctx, one, spec.Version, only) })
+}
+
+func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, seen string, only Conditions) (out api.Subscription, err error) {
+	old, exists, err := s.Hub.Book.Subscription(ctx, one.ID)
+	if err != nil {
+		return out, s.refuse(ctx, "read the subscription", err)
+	}
+	if exists && !s.visible(ctx, &old) {
+		return out, outside("subscription", one.ID)
+	}
+	is := state{what: "subscription", name: one.ID, exists: exists, version: strconv.FormatInt(old.Version, 10), seen: seen}
+	one.Version, one.State, one.Why, one.Actor = old.Version, old.State, old.Why, old.Actor
+	if exists && reflect.DeepEqual(old.Topics, one.Topics) && string(old.Filter) == string(one.Filter) && reflect.DeepEqual(old.Settings, one.Settings) {
+		is.wanted = is.version
+	}
+	if p := only.check(is); p != nil {
+		return out, p
+	}
+	if is.same() {
+		return s.show(&old), nil
+	}
+	return s.store(ctx, one)
+}
+
+func (s Subscriptions) store(ctx context.Context, one fanout.Subscription) (out api.Subscription, err error) {
+	if _, err := s.Hub.Book.Store().PutSubscription(ctx, one, Actor(ctx)); err != nil {
+		return out, s.notStored(ctx, "store the subscription", err)
+	}
+	return s.Get(ctx, one.ID)
+}
+
+// read turns a request into a subscription, and reports what it cannot read.
+func (s Subscriptions) read(id string, spec *api.SubscriptionSpec) (one fanout.Subscription, faults []api.Fault) {
+	duration := func(field, text string, into *time.Duration) {
+		if text == "" {
+			return
+		}
+		d, problem := parseDuration(text)
+		if *into = d; problem != "" {
+			faults = append(faults, api.Fault{Field: field, Value: api.Clip(text), Problem: problem})
+		}
+	}
+	one = fanout.Subscription{ID: id, Topics: spec.Topics, Filter: spec.Filter, Settings: fanout.Settings{
+		Description: spec.Description, URL: spec.URL, Headers: spec.Headers, Mode: spec.Mode, Concurrency: spec.Concurrency,
+	}}
+	if len(one.Filter) == 0 || string(one.Filter) == "null" {
+		one.Filter = []byte("{}")
+	}
+	duration("timeout", spec.Timeout, &one.Timeout)
+	if c := spec.Schedule; c != nil {
+		own := s.Hub.Schedule
+		own.Backoff, own.Base = cmp.Or(fanout.Backoff(c.Backoff), own.Backoff), cmp.Or(c.Base, own.Base)
+		duration("schedule.factor", c.Factor, &own.Factor)
+		duration("schedule.cap", c.Cap, &own.Cap)
+		if c.Retries != nil {
+			own.Retries = *c.Retries
+		}
+		one.Schedule = &own
+	}
+	if r := spec.Rate; r != nil {
+		one.Rate = &fanout.Rate{Count: r.Count}
+		duration("rate.per", r.Per, &one.Rate.Per)
+	}
+	return one, faults
+}
+
+// Pause lets the messages of a subscription wait.
+func (s Subscriptions) Pause(ctx context.Context, id string, req *api.StateChange, wrong ...api.Fault) (api.Subscription, error) {
+	return s.setState(ctx, id, fanout.Paused, req, wrong...)
+}
+
+// Resume sends what waits.
+func (s Subscriptions) Resume(ctx context.Context, id string, req *api.StateChange, wrong ...api.Fault) (api.Subscription, error) {
+	return s.setState(ctx, id, fanout.Active, req, wrong...)
+}
+
+// Disable is Pause that takes no new messages either.
+func (s Subscriptions) Disable(ctx context.Context, id string, req *api.StateChange, wrong ...api.Fault) (api.Subscription, error) {
+	return s.setState(ctx, id, fanout.Disabled, req, wrong...)
+}
+
+func (s Subscriptions) setState(ctx context.Context, id string, to fanout.State, req *api.StateChange, wrong ...api.Fault) (out api.Subscription, err error) {
+	if faults := append(wrong, checkLine("reason", req.Reason, mostLongText)...); len(faults) > 0 {
+		return out, api.Faulty(withoutRepeats(faults)...)
+	}
+	return anew(s.Service, func() (api.Subscription, error) {
+		one, err := s.find(ctx, id)
+		if err != nil {
+			return out, err
+		}
+		if one.State == to {
+			return s.show(&one), nil
+		}
+		one.State, one.Why, one.Actor = to, req.Reason, Actor(ctx)
+		return s.store(ctx, one)
+	})
+}
+
+// Delete removes a subscription, if the conditions hold. Its messages park when they are due.
+func (s Subscriptions) Delete(ctx context.Context, id string, only Conditions) error {
+	_, err := anew(s.Service, func() (struct{}, error) {
+		one, err := s.find(ctx, id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if p := only.check(state{what: "subscription", name: id, exists: true, version: strconv.FormatInt(one.Version, 10)}); p != nil {
+			return struct{}{}, p
+		}
+		err = s.Hub.Book.Store().DeleteSubscription(ctx, id, one.Version, Actor(ctx))
+		if errors.Is(err, holdfast.ErrNotFound) {
+			return struct{}{}, noSubscription(id)
+		} else if err != nil {
+			return struct{}{}, s.notStored(ctx, "delete the subscription", err)
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// Test sends the subscriber an event that is not stored, and returns what it answered.
+func (s Subscriptions) Test(ctx context.Context, id string, req *api.NewEvent, wrong ...api.Fault) (out api.TestExchange, err error) {
+	if len(wrong) > 0 {
+		return out, api.Faulty(withoutRepeats(wrong)...)
+	}
+	one, err := s.find(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	e := eventFrom(ctx, req)
+	if e.Topic == "" {
+		e.Topic = "test"
+	}
+	if out, err = s.Hub.Try(ctx, &one, &e); err != nil {
+		return out, s.refuse(ctx, "call the subscriber", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,287 @@
+package fanout
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/fanout/filter"
+)
+
+const (
+	// freshFor is how long a book is used before the store's version is asked for. So all nodes know a change
+	// within about this time.
+	freshFor = time.Second
+	// missingFor is how long a topic that the book lacks counts as missing: a million events for a topic
+	// that does not exist must not query the store a million times.
+	missingFor = 20 * time.Millisecond
+	// staleAfter is when a book that could not be kept up is read anew: by then the store may have forgotten
+	// a version in which something was deleted.
+	staleAfter = 30 * time.Minute
+	// page is how many subscriptions are read at once.
+	page = 1000
+)
+
+// Book holds topics and subscriptions in memory, as of one version of the store. It reads only what has
+// changed since. Use NewBook. A Book may be used concurrently.
+type Book struct {
+	store Store
+	log   *slog.Logger
+	ring  chan struct{} // something may have changed
+
+	reading sync.Mutex // held while the store is read
+
+	mu      sync.RWMutex // guards the fields below
+	version int64
+	topics  map[string]Topic
+	all     map[string]Subscription // with those that are gone, while the store keeps them
+	index   *filter.Index
+	changed map[string]struct{} // since Routes has asked
+	checked time.Time           // zero: nothing has been read
+	edits   int                 // changes that were made through this book
+	known   int                 // edits that what was read includes
+}
+
+// NewBook returns an empty book, which reads the store when it is first asked. A nil log discards.
+func NewBook(s Store, log *slog.Logger) *Book {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Book{
+		store: s, log: log, ring: make(chan struct{}, 1), topics: map[string]Topic{}, all: map[string]Subscription{}, index: &filter.Index{}, changed: map[string]struct{}{},
+	}
+}
+
+// Topics returns all topics by name, at most about a second old.
+func (b *Book) Topics(ctx context.Context) ([]Topic, error) {
+	if err := b.refresh(ctx, freshFor); err != nil {
+		return nil, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	list := make([]Topic, 0, len(b.topics))
+	for _, name := range slices.Sorted(maps.Keys(b.topics)) {
+		list = append(list, b.topics[name])
+	}
+	return list, nil
+}
+
+// Topic returns one topic, if there is one.
+func (b *Book) Topic(ctx context.Context, name string) (t Topic, found bool, err error) {
+	for _, age := range []time.Duration{freshFor, missingFor} {
+		if err := b.refresh(ctx, age); err != nil {
+			return t, false, err
+		}
+		b.mu.RLock()
+		t, found = b.topics[name]
+		b.mu.RUnlock()
+		if found {
+			break
+		}
+	}
+	return t, found, nil
+}
+
+// Subscription returns a subscription as it is now, if there is one.
+func (b *Book) Subscription(ctx context.Context, id string) (s Subscription, found bool, err error) {
+	if err := b.refresh(ctx, freshFor); err != nil {
+		return s, false, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	s, found = b.all[id]
+	return s, found && !s.Gone, nil
+}
+
+// Known returns a subscription as the book has it, without a look at the store.
+func (b *Book) Known(id string) (s Subscription, found bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	s, found = b.all[id]
+	return s, found && !s.Gone
+}
+
+// Version returns the version of which the book is.
+func (b *Book) Version(ctx context.Context) (int64, error) {
+	err := b.refresh(ctx, freshFor)
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.version, err
+}
+
+// match is a subscription that an event is for, in one of its versions.
+type match struct {
+	id      string
+	version int64
+}
+
+// match returns the subscriptions that an event is for, and the version in which they are.
+func (b *Book) match(ctx context.Context, e *filter.Event) (list []match, version int64, err error) {
+	if err := b.refresh(ctx, freshFor); err != nil {
+		return nil, 0, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for _, id := range b.index.Match(e) {
+		list = append(list, match{id, b.all[id].Version})
+	}
+	return list, b.version, nil
+}
+
+// fresh reports whether what was read is not older than age and includes all changes made here.
+func (b *Book) fresh(age time.Duration) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return !b.checked.IsZero() && b.known == b.edits && time.Since(b.checked) < age
+}
+
+// refresh makes the book at most as old as age.
+func (b *Book) refresh(ctx context.Context, age time.Duration) error {
+	if b.fresh(age) {
+		return nil
+	}
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	if b.fresh(age) {
+		return nil
+	}
+	b.mu.RLock()
+	after, edits, began := b.version, b.edits, time.Now()
+	anew := began.Sub(b.checked) > staleAfter
+	b.mu.RUnlock()
+	if anew {
+		after = 0
+	}
+	version, err := b.store.Version(ctx)
+	if err != nil {
+		return err
+	}
+	var topics []Topic
+	var subscriptions []Subscription
+	if version > after {
+		if topics, err = b.store.TopicsSince(ctx, after, version); err != nil {
+			return err
+		}
+	}
+	for from := after; from < version; {
+		some, err := b.store.SubscriptionsSince(ctx, from, version, page)
+		if err != nil {
+			return err
+		}
+		if subscriptions = append(subscriptions, some...); len(some) < page {
+			break
+		}
+		from = some[len(some)-1].Version
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if anew {
+		b.clear()
+	}
+	b.take(ctx, topics, subscriptions)
+	b.version, b.checked, b.known = version, began, edits
+	return nil
+}
+
+// clear empties the book. The caller holds the lock.
+func (b *Book) clear() {
+	for id := range b.all {
+		b.changed[id] = struct{}{}
+	}
+	clear(b.topics)
+	clear(b.all)
+	b.index = &filter.Index{}
+}
+
+// take takes over changes. The caller holds the lock.
+func (b *Book) take(ctx context.Context, topics []Topic, subscriptions []Subscription) {
+	for _, t := range topics {
+		if b.topics[t.Name] = t; t.Gone {
+			delete(b.topics, t.Name)
+		}
+	}
+	for i := range subscriptions {
+		s := &subscriptions[i]
+		b.all[s.ID], b.changed[s.ID] = *s, struct{}{}
+		if s.Gone || s.State == Disabled {
+			b.index.Remove(s.ID)
+			continue
+		}
+		if err := s.enter(b.index); err != nil { // it alone gets nothing
+			b.log.ErrorContext(ctx, "a subscription gets nothing", slog.String("subscription", s.ID), slog.Any("error", err))
+		}
+	}
+}
+
+// changes returns what has changed since it was called last: each subscription by id, and nil for one that is
+// not there any more.
+func (b *Book) changes(ctx context.Context) (map[string]*Subscription, error) {
+	if err := b.refresh(ctx, freshFor); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := make(map[string]*Subscription, len(b.changed))
+	for id := range b.changed {
+		if s, ok := b.all[id]; ok {
+			list[id] = &s
+		} else {
+			list[id] = nil
+		}
+	}
+	clear(b.changed)
+	return list, nil
+}
+
+// again says that the changes of these subscriptions have not taken effect.
+func (b *Book) again(list map[string]*Subscription) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id := range list {
+		b.changed[id] = struct{}{}
+	}
+}
+
+// Store returns the store behind the book. A change made through it is known to this book at once.
+func (b *Book) Store() Store { return edited{b.store, b} }
+
+// outdated makes the next reader ask for the version.
+func (b *Book) outdated() {
+	b.mu.Lock()
+	b.edits++
+	b.mu.Unlock()
+	select {
+	case b.ring <- struct{}{}:
+	default:
+	}
+}
+
+// edited is a store that tells the book of its changes.
+type edited struct {
+	Store
+
+	book *Book
+}
+
+func (e edited) PutTopic(ctx context.Context, t Topic, actor string) (int64, error) {
+	defer e.book.outdated()
+	return e.Store.PutTopic(ctx, t, actor)
+}
+
+func (e edited) DeleteTopic(ctx context.Context, name string, version int64, actor string) error {
+	defer e.book.outdated()
+	return e.Store.DeleteTopic(ctx, name, version, actor)
+}
+
+func (e edited) PutSubscription(ctx context.Context, s Subscription, actor string) (int64, error) {
+	defer e.book.outdated()
+	return e.Store.PutSubscription(ctx, s, actor)
+}
+
+func (e edited) DeleteSubscription(ctx context.Context, id string, version int64, actor string) error {
+	defer e.book.outdated()
+	return e.Store.DeleteSubscription(ctx, id, version, actor)
+}

@@ -1,0 +1,146 @@
+package fanout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/fanout/filter"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// Publisher takes events. It may be used concurrently.
+type Publisher struct {
+	Bundles holdfast.Bundler
+	Book    *Book
+	Source  string // of events that name none
+}
+
+// Published is what became of an event.
+type Published struct {
+	ID        holdfast.ID
+	Source    string
+	Matched   int  // subscriptions that it is for
+	Duplicate bool // it was stored before
+}
+
+// Publish stores an event with a message for each subscription that it is for. It returns when that is on
+// disk, and calls nobody. An event that is known by its source and id with the same content is answered
+// as it was at first, as long as it is kept; with other content the error is ErrConflict. ErrNotFound:
+// there is no such topic. ErrInvalid wraps each fault as a *holdfast.FieldError.
+func (p *Publisher) Publish(ctx context.Context, e Event) (Published, error) {
+	if err := e.normalize(p.Source); err != nil {
+		return Published{}, fmt.Errorf("publish event: %w", err)
+	}
+	s, err := p.publish(ctx, &e)
+	if err != nil {
+		return Published{}, fmt.Errorf("publish event %s: %w", e.ID, err)
+	}
+	return s, nil
+}
+
+func (p *Publisher) publish(ctx context.Context, e *Event) (done Published, err error) {
+	if _, found, err := p.Book.Topic(ctx, e.Topic); err != nil {
+		return done, err
+	} else if !found {
+		return done, fmt.Errorf("there is no topic %s: %w", e.Topic, holdfast.ErrNotFound)
+	}
+	hash := e.hash()
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	e.Time = e.Time.UTC().Truncate(time.Microsecond)
+	to, version, err := p.Book.match(ctx, e.asked())
+	if err != nil {
+		return done, err
+	}
+	b, err := e.bundle(hash, to, version)
+	if err != nil {
+		return done, err
+	}
+	results, err := p.Bundles.Bundle(ctx, b)
+	if err == nil {
+		err = results[0].Err
+	}
+	if err != nil {
+		return done, err
+	}
+	done = Published{ID: results[0].Receipt.ID, Source: e.Source, Matched: len(to), Duplicate: results[0].Receipt.Duplicate}
+	if !done.Duplicate {
+		return done, nil
+	}
+	known, err := p.Book.store.EventsOf(ctx, done.ID)
+	for i := range known {
+		if known[i].Source == e.Source {
+			done.Matched = known[i].Matched
+		}
+	}
+	return done, err
+}
+
+// Trial returns the message that a subscriber would get of an event that is not stored. The error wraps
+// ErrInvalid.
+func (e *Event) Trial(source string) (holdfast.Message, error) {
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	if err := e.normalize(source); err != nil {
+		return holdfast.Message{}, err
+	}
+	return holdfast.Message{ID: holdfast.NewID(), Source: e.Source, Endpoint: e.Type, Payload: e.Data, Headers: e.headers()}, nil
+}
+
+// asked returns the event as filters see it.
+func (e *Event) asked() *filter.Event {
+	return &filter.Event{Topic: e.Topic, Type: e.Type, Source: e.Source, Subject: e.Subject, Time: e.Time, Attributes: e.Attributes, Data: e.Data}
+}
+
+// bundle returns what is stored of an event. Each message has an id of its own, and the event names the
+// version in which it was matched.
+func (e *Event) bundle(hash [32]byte, to []match, version int64) (holdfast.Bundle, error) {
+	attributes, err := json.Marshal(e.Attributes)
+	if err != nil {
+		return holdfast.Bundle{}, err
+	}
+	b := holdfast.Bundle{
+		Kind: BundleKind, Source: e.Source, ID: e.ID, Hash: hash, Payload: e.Data,
+		Parent: &rows.Event{
+			ID: string(e.ID), Source: e.Source, Topic: e.Topic, Type: e.Type, Subject: e.Subject, At: e.Time.UnixMicro(), Attributes: string(attributes),
+			Actor: e.Actor, Matched: int64(len(to)), Version: version, Received: rows.Now,
+		},
+		Messages: make([]holdfast.Message, len(to)), Rows: make([]holdfast.Row, len(to)),
+	}
+	headers := e.headers()
+	for i, m := range to {
+		id := holdfast.NewID()
+		b.Messages[i] = holdfast.Message{ID: id, Destination: Lane(m.id), Endpoint: e.Type, Headers: headers}
+		b.Rows[i] = &rows.Delivery{Subscription: m.id, Version: m.version, Message: string(id), Settled: rows.None}
+	}
+	return b, nil
+}
+
+// headers are those of each message of the event: its attributes as a CloudEvent has them.
+func (e *Event) headers() map[string]string {
+	h := map[string]string{"ce-id": string(e.ID), "ce-source": e.Source, "ce-type": e.Type, "ce-time": e.Time.Format(time.RFC3339Nano), "ce-topic": e.Topic}
+	if e.Subject != "" {
+		h["ce-subject"] = e.Subject
+	}
+	for name, value := range e.Attributes {
+		if extension(name) && h["ce-"+name] == "" {
+			h["ce-"+name] = value
+		}
+	}
+	return h
+}
+
+// extension reports whether an attribute may be an extension of a CloudEvent.
+func extension(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != "data" && name != "specversion" && name != "datacontenttype" && name != "dataschema"
+}

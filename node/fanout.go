@@ -1,0 +1,81 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter/webhook"
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/fanout"
+	"github.com/holdfast-mq/holdfast/internal/run"
+)
+
+// addHub adds to a role what takes events and brings them to subscribers.
+func (n *Node) addHub(r *role) error {
+	conf := &n.cfg.Webhooks
+	sender, err := webhook.New(webhook.Settings{Addresses: conf.Addresses, Proxy: conf.Proxy, NoProxy: conf.NoProxy})
+	if err != nil {
+		return err
+	}
+	book := fanout.NewBook(n.kept.Fanout, n.log)
+	hub := &admin.Hub{
+		Publisher: &fanout.Publisher{Bundles: n.store, Book: book, Source: n.cfg.Source()}, Book: book, Schedule: scheduleOf(conf),
+		Check: func(s *fanout.Subscription) error {
+			t := targetOf(s)
+			return sender.Validate(&t)
+		},
+		Try: func(ctx context.Context, s *fanout.Subscription, e *fanout.Event) (api.TestExchange, error) {
+			m, err := e.Trial(n.cfg.Source())
+			if err != nil {
+				return api.TestExchange{}, err
+			}
+			t := targetOf(s)
+			return shownExchange(sender.Try(ctx, &t, &m)), nil
+		},
+	}
+	routes := &fanout.Routes{
+		Book: book, Dispatcher: n.site.Dispatcher(), Schedule: hub.Schedule, Timeout: webhook.DefaultTimeout, Logger: n.log,
+		Gone: func(err error) bool { return errors.Is(err, webhook.ErrGone) },
+		Deliverer: func(ask func(ctx context.Context) (fanout.Subscription, error)) holdfast.Deliverer {
+			return sender.Deliverer(func(ctx context.Context) (webhook.Target, error) {
+				s, err := ask(ctx)
+				return targetOf(&s), err
+			})
+		},
+	}
+	sweeper := &fanout.Sweeper{Store: n.kept.Fanout, Keep: conf.Retention, Logger: n.log}
+	r.parts = append(r.parts, run.Part{Name: "subscriptions", Run: func(ctx context.Context) error {
+		defer sender.Close()
+		return routes.Run(ctx)
+	}}, run.Part{Name: "event sweeper", Run: sweeper.Run})
+	operate := r.operate
+	r.operate = func(s *admin.Service) {
+		operate(s)
+		s.Hub = hub
+	}
+	return nil
+}
+
+func scheduleOf(c *config.Webhooks) fanout.Schedule {
+	return fanout.Schedule{Backoff: fanout.Backoff(c.Backoff), Factor: c.Factor, Base: c.Base, Cap: c.Cap, Retries: c.Retries}
+}
+
+// targetOf returns where and how a subscription is delivered.
+func targetOf(s *fanout.Subscription) webhook.Target {
+	return webhook.Target{URL: s.URL, Headers: s.Headers, Mode: webhook.Mode(s.Mode), Timeout: s.Timeout}
+}
+
+func shownExchange(e *webhook.Exchange) api.TestExchange {
+	out := api.TestExchange{
+		URL: e.URL, Request: e.Header, Body: string(e.Body), Status: e.Status, Answer: e.Answer, Response: e.Text, Cut: e.Cut,
+		TookMS: float64(e.Took) / float64(time.Millisecond), Delivered: e.Failure == nil,
+	}
+	if e.Failure != nil {
+		out.Error = e.Failure.Error()
+	}
+	return out
+}

@@ -1,0 +1,202 @@
+package node_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
+)
+
+// subscriber keeps what it is sent, and answers what it is told to.
+type subscriber struct {
+	mu     sync.Mutex
+	got    []string // bodies
+	ids    []string // webhook-id of each
+	answer int
+}
+
+func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got, s.ids = append(s.got, string(body)), append(s.ids, r.Header.Get("Webhook-Id"))
+	w.WriteHeader(max(s.answer, 200))
+}
+
+func (s *subscriber) bodies() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}
+
+func (s *subscriber) answers(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = status
+}
+
+// hooked is a node with a topic and a subscriber.
+func hooked(t *testing.T, id string) (*client.Client, *subscriber) {
+	t.Helper()
+	s := &subscriber{}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	c, err := client.New(serve(t, parse(t, "webhooks: {addresses: [127.0.0.0/8], factor: 1s}")), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Topics().Put(t.Context(), "orders", api.TopicSpec{Description: "What happens to orders"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Subscriptions().Put(t.Context(), id, api.SubscriptionSpec{
+		Topics: []string{"orders"}, Filter: json.RawMessage(`{"types":["order.*"]}`), URL: server.URL + "/hooks", Concurrency: 1, Timeout: "5s",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return c, s
+}
+
+func publish(t *testing.T, c *client.Client, e api.NewEvent) api.EventAccepted {
+	t.Helper()
+	taken, err := c.Events().Publish(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return taken
+}
+
+// An event reaches the subscriber as it was published, and can be explained (WH-01, WH-06).
+func TestAnEventReachesItsSubscriber(t *testing.T) {
+	t.Parallel()
+	c, s := hooked(t, "shop")
+	taken := publish(t, c, api.NewEvent{Topic: "orders", Type: "order.paid", Subject: "o-7", Data: json.RawMessage(`{"total": 12.50}`)})
+	if taken.Matched != 1 || taken.Duplicate {
+		t.Errorf("accepted: %+v", taken)
+	}
+	waittest.Until(t, "the subscriber has it", func() bool { return len(s.bodies()) == 1 })
+	if got := s.bodies()[0]; got != `{"total": 12.50}` {
+		t.Errorf("it got %s", got)
+	}
+	var detail api.EventDetail
+	waittest.Until(t, "the event says so", func() bool {
+		var err error
+		detail, err = c.Events().Get(t.Context(), "", taken.ID, "")
+		return err == nil && len(detail.Deliveries) == 1 && detail.Deliveries[0].State == "delivered"
+	})
+	if detail.Deliveries[0].Message != s.ids[0] || string(detail.Data) != `{"total": 12.50}` {
+		t.Errorf("shown as %+v, sent as %q", detail, s.ids)
+	}
+	other := publish(t, c, api.NewEvent{Topic: "orders", Type: "invoice.sent"})
+	x, err := c.Events().Explain(t.Context(), "", other.ID, "", 10)
+	if err != nil || other.Matched != 0 || len(x.Subscriptions) != 1 || x.Subscriptions[0].Matched || x.Subscriptions[0].Why == "" {
+		t.Errorf("what is for nobody: %+v, %+v, %v", other, x, err)
+	}
+	try, err := c.Subscriptions().Test(t.Context(), "shop", api.NewEvent{Topic: "orders", Data: json.RawMessage(`"test"`)})
+	if err != nil || !try.Delivered || try.Status != 200 || try.Body != `"test"` {
+		t.Errorf("a test: %+v, %v", try, err)
+	}
+	page, err := c.Events().List(t.Context(), "orders", "", 10)
+	if err != nil || len(page.Events) != 2 || page.Events[0].ID != other.ID {
+		t.Errorf("listed: %+v, %v", page, err)
+	}
+}
+
+// A paused subscription goes on getting messages, and gets them in their order (WH-02).
+func TestAPausedSubscriptionGetsItsMessagesInOrder(t *testing.T) {
+	t.Parallel()
+	c, s := hooked(t, "shop")
+	paused, err := c.Subscriptions().Pause(t.Context(), "shop", "maintenance")
+	if err != nil || paused.State != "paused" || paused.Why != "maintenance" || paused.Actor != "local" {
+		t.Fatalf("%+v, %v", paused, err)
+	}
+	var want []string
+	for i := range 5 {
+		want = append(want, fmt.Sprint(i))
+		publish(t, c, api.NewEvent{ID: fmt.Sprint("e", i), Topic: "orders", Type: "order.paid", Data: json.RawMessage(want[i])})
+	}
+	waittest.Until(t, "they wait for it", func() bool {
+		one, err := c.Subscriptions().Get(t.Context(), "shop")
+		return err == nil && *one.Pending == 5
+	})
+	detail, err := c.Events().Get(t.Context(), "", "e0", "")
+	if err != nil || len(detail.Deliveries) != 1 || detail.Deliveries[0].WaitsFor != "subscription shop is paused; when it may go on: holdfast subscriptions resume shop" {
+		t.Errorf("%+v, %v", detail, err)
+	}
+	if got := s.bodies(); len(got) != 0 {
+		t.Errorf("while it is paused it got %q", got)
+	}
+	if _, err := c.Subscriptions().Resume(t.Context(), "shop", ""); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "it has all", func() bool { return len(s.bodies()) == len(want) })
+	if d := cmp.Diff(s.bodies(), want); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+}
+
+// Who answers 410 is not asked again: the message parks, and the subscription is paused in its name.
+func TestASubscriberThatWantsNoMore(t *testing.T) {
+	t.Parallel()
+	c, s := hooked(t, "shop")
+	s.answers(http.StatusGone)
+	taken := publish(t, c, api.NewEvent{Topic: "orders", Type: "order.paid"})
+	waittest.Until(t, "its subscription is paused", func() bool {
+		one, err := c.Subscriptions().Get(t.Context(), "shop")
+		return err == nil && one.State == "paused" && one.Actor == "subscriber" && *one.Parked == 1
+	})
+	second := publish(t, c, api.NewEvent{Topic: "orders", Type: "order.paid"})
+	waittest.Until(t, "the next one waits", func() bool {
+		d, err := c.Events().Get(t.Context(), "", second.ID, "")
+		return err == nil && len(d.Deliveries) == 1 && d.Deliveries[0].State == "pending"
+	})
+	if err := c.Subscriptions().Delete(t.Context(), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "what waits for a deleted one parks", func() bool {
+		d, err := c.Events().Get(t.Context(), "", second.ID, "")
+		return err == nil && len(d.Deliveries) == 1 && d.Deliveries[0].State == "parked"
+	})
+	if got := len(s.bodies()); got != 1 {
+		t.Errorf("it was asked %d times", got)
+	}
+	x, err := c.Events().Explain(t.Context(), "", taken.ID, "", 10)
+	if err != nil || len(x.Subscriptions) != 1 || !x.Subscriptions[0].Matched || x.Subscriptions[0].State != "active" {
+		t.Errorf("explained after it was deleted: %+v, %v", x, err)
+	}
+}
+
+// A subscriber that is away is tried by its schedule, and holds up nobody.
+func TestASubscriberThatIsAway(t *testing.T) {
+	t.Parallel()
+	c, s := hooked(t, "away")
+	s.answers(http.StatusInternalServerError)
+	well := &subscriber{}
+	server := httptest.NewServer(well)
+	defer server.Close()
+	if _, err := c.Subscriptions().Create(t.Context(), api.SubscriptionSpec{Topics: []string{"*"}, URL: server.URL}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		publish(t, c, api.NewEvent{ID: fmt.Sprint("e", i), Topic: "orders", Type: "order.paid"})
+	}
+	waittest.Until(t, "the other one has all", func() bool { return len(well.bodies()) == 10 })
+	waittest.Until(t, "all have failed, and wait", func() bool {
+		d, err := c.Events().Get(t.Context(), "", "e9", "")
+		return err == nil && slices.ContainsFunc(d.Deliveries, func(d api.EventDelivery) bool { return d.Subscription == "away" && d.Attempts > 0 && d.Next != nil })
+	})
+	s.answers(http.StatusNoContent)
+	waittest.Until(t, "it has all", func() bool {
+		one, err := c.Subscriptions().Get(t.Context(), "away")
+		return err == nil && *one.Pending == 0
+	})
+}

@@ -1,0 +1,158 @@
+package nodestore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/fanout"
+	"github.com/holdfast-mq/holdfast/internal/belief"
+	"github.com/holdfast-mq/holdfast/internal/side"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// A store writes events with their bundles, and the state of a delivery when it purges the message. An event
+// goes once all its messages have; the newest one stays, so that no number is used twice.
+const (
+	eventColumns = ` seq, id, source, topic, type, subject, at, attributes, actor, matched, version, received FROM hf_event `
+	events       = `SELECT` + eventColumns + `WHERE seq < $1 ORDER BY seq DESC LIMIT $2`
+	eventsOf     = `SELECT` + eventColumns + `WHERE id = $1 ORDER BY source`
+	eventsUnder  = `SELECT` + eventColumns + `WHERE topic = $3 AND seq < $1 ORDER BY seq DESC LIMIT $2`
+	eventData    = `SELECT payload FROM hf_bundle WHERE seq = $1`
+	deliveriesOf = `SELECT seq, subscription, version, message, coalesce(state, 0), coalesce(settled, 0) FROM hf_delivery WHERE event = $1 AND seq > $2 ORDER BY seq LIMIT $3`
+
+	oldestEvents = `SELECT e.seq, e.received, coalesce((SELECT 1 FROM hf_delivery AS d WHERE d.event = e.seq AND d.state IS NULL LIMIT 1), 0)
+		FROM hf_event AS e WHERE e.seq > $1 AND e.seq < (SELECT max(seq) FROM hf_event) ORDER BY e.seq LIMIT 500`
+	dropDeliveries   = `DELETE FROM hf_delivery WHERE event >= $1 AND event <= $2`
+	dropEvents       = `DELETE FROM hf_event WHERE seq >= $1 AND seq <= $2`
+	dropEventBundles = `DELETE FROM hf_bundle WHERE seq >= $1 AND seq <= $2 AND kind = '` + fanout.BundleKind + `'`
+)
+
+// Events implements fanout.Store.
+func (f *Fanout) Events(ctx context.Context, q fanout.Query) ([]fanout.Stored, error) {
+	before := q.Before
+	if before <= 0 {
+		before = math.MaxInt64
+	}
+	if q.Topic != "" {
+		return f.events(ctx, eventsUnder, before, int64(q.Limit), q.Topic)
+	}
+	return f.events(ctx, events, before, int64(q.Limit))
+}
+
+// EventsOf implements fanout.Store.
+func (f *Fanout) EventsOf(ctx context.Context, id holdfast.ID) ([]fanout.Stored, error) {
+	return f.events(ctx, eventsOf, string(id))
+}
+
+func (f *Fanout) events(ctx context.Context, sql string, args ...any) (list []fanout.Stored, err error) {
+	err = f.db.Read(ctx, sql, args, func(scan side.Scan) error {
+		var e fanout.Stored
+		var id, attributes string
+		var at, matched, received int64
+		if err := scan(&e.Seq, &id, &e.Source, &e.Topic, &e.Type, &e.Subject, &at, &attributes, &e.Actor, &matched, &e.Version, &received); err != nil {
+			return err
+		}
+		e.ID, e.Time, e.Matched, e.Received = holdfast.ID(id), time.UnixMicro(at).UTC(), int(matched), f.db.Time(rows.Instant(received))
+		if json.Unmarshal([]byte(attributes), &e.Attributes) != nil {
+			e.Attributes = nil // lost with a damaged file; the event is shown without them
+		}
+		list = append(list, e)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	return list, nil
+}
+
+// Data implements fanout.Store.
+func (f *Fanout) Data(ctx context.Context, event int64) (data []byte, err error) {
+	err = f.db.Read(ctx, eventData, []any{event}, func(scan side.Scan) error { return scan(&data) })
+	if err != nil {
+		return nil, fmt.Errorf("read the data of event %d: %w", event, err)
+	}
+	return data, nil
+}
+
+// Deliveries implements fanout.Store.
+func (f *Fanout) Deliveries(ctx context.Context, event, after int64, limit int) (list []fanout.Delivery, err error) {
+	err = f.db.Read(ctx, deliveriesOf, []any{event, after, int64(limit)}, func(scan side.Scan) error {
+		var d fanout.Delivery
+		var id string
+		var state, settled int64
+		if err := scan(&d.Seq, &d.Subscription, &d.Version, &id, &state, &settled); err != nil {
+			return err
+		}
+		if d.Message = holdfast.ID(id); state != 0 {
+			d.Purged, d.State, d.Settled = true, holdfast.State(state), f.db.Time(rows.Instant(settled))
+		}
+		list = append(list, d)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the deliveries of event %d: %w", event, err)
+	}
+	return list, nil
+}
+
+// PurgeEvents implements fanout.Store.
+func (f *Fanout) PurgeEvents(ctx context.Context, keep time.Duration, after int64) (purged int, next int64, err error) {
+	clock, err := f.db.Clock(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("purge events: %w", err)
+	}
+	type span struct {
+		first, last int64
+		n           int
+	}
+	var spans []span
+	over, joined, read := true, false, 0
+	err = f.db.Read(ctx, oldestEvents, []any{after}, func(scan side.Scan) error {
+		var seq, received, waits int64
+		if err := scan(&seq, &received, &waits); err != nil {
+			return err
+		}
+		read++
+		if over = over && clock.Judge(rows.Instant(received+rows.Micros(keep)), keep) == belief.Over; !over {
+			return nil // those that follow are younger
+		}
+		switch next = seq; {
+		case waits != 0:
+			joined = false
+		case joined:
+			spans[len(spans)-1].last, spans[len(spans)-1].n = seq, spans[len(spans)-1].n+1
+		default:
+			spans, joined = append(spans, span{seq, seq, 1}), true
+		}
+		return nil
+	})
+	for _, s := range spans {
+		if err == nil {
+			err = f.db.Change(ctx, side.Cost{Rows: 3 * s.n}, func(tx side.Tx) error {
+				for _, sql := range []string{dropDeliveries, dropEvents, dropEventBundles} {
+					if _, err := tx.Exec(sql, s.first, s.last); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err == nil {
+			purged += s.n
+		}
+	}
+	if err != nil {
+		return purged, 0, fmt.Errorf("purge events: %w", err)
+	}
+	if !over || read < eventsAtOnce {
+		next = 0
+	}
+	return purged, next, nil
+}
+
+// eventsAtOnce is how many rows oldestEvents returns.
+const eventsAtOnce = 500
