@@ -140,6 +140,7 @@ func (x *erasing) chosen(ctx context.Context, log *rows.AuditLog, seq int64, lis
 	held := false
 	err = x.from.Records(ctx, log.Log, seq-1, 1, func(s *Stored) error {
 		r, err := Read(s.Leaf, list)
+		r.Site = SiteOf(log, r.Site)
 		held = s.Seq == seq && selectsAny(x.holds, &r)
 		return err
 	})

@@ -169,6 +169,7 @@ func (x *Exporter) page(ctx context.Context, after int64) (list []Stored, err er
 
 func (x *Exporter) one(out form, s *Stored, tail *ExportTrailer) error {
 	r, err := Read(s.Leaf, s.Values)
+	r.Site = SiteOf(x.log, r.Site)
 	if err != nil {
 		if x.Filter != (Filter{}) || x.CSV {
 			return fmt.Errorf("record %d: %w", s.Seq, err)

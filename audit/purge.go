@@ -127,7 +127,7 @@ func (l *Log) old(ctx context.Context, log *rows.AuditLog, keep time.Duration, h
 	if p, err = l.Store.Old(ctx, log.Log, log.Cut, last, keep, purgeStep); err != nil || p.Count == 0 || len(holds) == 0 {
 		return p, err
 	}
-	held, err := l.held(ctx, log.Log, log.Cut, p.Last, holds)
+	held, err := l.held(ctx, log, log.Cut, p.Last, holds)
 	if err != nil || held == 0 {
 		return p, err
 	}
@@ -135,17 +135,17 @@ func (l *Log) old(ctx context.Context, log *rows.AuditLog, keep time.Duration, h
 }
 
 // held returns the first of some records that a hold selects, or zero.
-func (l *Log) held(ctx context.Context, log, after, last int64, holds []Hold) (seq int64, err error) {
+func (l *Log) held(ctx context.Context, log *rows.AuditLog, after, last int64, holds []Hold) (seq int64, err error) {
 	for seq == 0 && after < last {
 		values := map[int64][]Value{}
-		if err := l.Store.Values(ctx, log, after+1, after+verifyPage, func(seq int64, v Value) error {
+		if err := l.Store.Values(ctx, log.Log, after+1, after+verifyPage, func(seq int64, v Value) error {
 			values[seq] = append(values[seq], v)
 			return nil
 		}); err != nil {
 			return 0, err
 		}
 		read, end := int64(0), after+verifyPage
-		if err := l.Store.Records(ctx, log, after, verifyPage, func(s *Stored) error {
+		if err := l.Store.Records(ctx, log.Log, after, verifyPage, func(s *Stored) error {
 			if seq != 0 || s.Seq > end && read > 0 || s.Seq > last {
 				return nil
 			}
@@ -153,6 +153,7 @@ func (l *Log) held(ctx context.Context, log, after, last int64, holds []Hold) (s
 			if err != nil {
 				return fmt.Errorf("record %d: %w", s.Seq, err)
 			}
+			r.Site = SiteOf(log, r.Site)
 			// Behind a gap the values were not read: then the record begins the next page.
 			if read = s.Seq; s.Seq > end {
 				read--

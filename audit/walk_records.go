@@ -85,7 +85,7 @@ func (w *walk) page(ctx context.Context, after int64) (page []kept, err error) {
 		var err error
 		if k.record, err = Read(s.Leaf, own); err != nil {
 			k.bad = err.Error()
-		} else if s.SameColumns != nil && !s.SameColumns(&k.record) {
+		} else if k.record.Site = SiteOf(w.log, k.record.Site); s.SameColumns != nil && !s.SameColumns(&k.record) {
 			k.bad = "what stands beside the record is not what the record says"
 		} else if len(own)+len(k.record.Erased) != len(k.record.Personal) {
 			k.bad = "there is a value that the record does not have"

@@ -344,7 +344,7 @@ func TestAForeignAuditLogIsRefusedAndSaid(t *testing.T) {
 		p := w.logged("plant")
 		p.records(5)
 		good := &logged{plant: p.plant, log: p.log, origin: p.origin, size: p.size, head: p.head}
-		p.open("other") // its own log is named after another site
+		p.open("other") // this log is named after another site than its records
 		p.records(5)
 		p.run(false)
 		defer p.stop()

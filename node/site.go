@@ -41,7 +41,7 @@ func (n *Node) asSite(ctx context.Context) (role, error) {
 			s.Shipping = shipping(central)
 		},
 		shipping: shipping(central),
-		health:   func(add addCheck) { linkHealth(central.Status(), n.cfg.Source(), add) },
+		health:   func(add addCheck) { linkHealth(central.Status(), add) },
 		greet: func(b *strings.Builder) {
 			fmt.Fprintf(b, "  central     %s\n", c.URL)
 			if central.Status().Site == "" {
@@ -87,8 +87,8 @@ func (n *Node) categoryOf(destination string) holdfast.Category {
 	return d.Category
 }
 
-// linkHealth reports how the link of a node with this name fares.
-func linkHealth(s link.Status, name string, add addCheck) {
+// linkHealth reports how the link of a node fares.
+func linkHealth(s link.Status, add addCheck) {
 	switch {
 	case s.Site == "":
 		add("central", api.Degraded, "this site is not enrolled: "+s.Problem)
@@ -96,8 +96,6 @@ func linkHealth(s link.Status, name string, add addCheck) {
 		add("central", api.Degraded, "messages are due, and none has got through since "+s.Stalled.UTC().Format(time.RFC3339))
 	case !s.Connected && s.Problem != "":
 		add("central", api.Degraded, "not reachable: "+s.Problem)
-	case s.Telemetry.Problem != "" && s.Site != name:
-		add("central", api.Degraded, fmt.Sprintf("connected as %s; the audit log is not sent, as its records bear the name %s: set node.source to %s, and start the node again", s.Site, name, s.Site))
 	case s.Telemetry.Problem != "":
 		add("central", api.Degraded, fmt.Sprintf("connected as %s; %s: %s", s.Site, unsent(s.Telemetry.Backlog, s.Telemetry.Lasts()), s.Telemetry.Problem))
 	case s.Replaying:

@@ -72,6 +72,29 @@ func TestCentralMissesACopyThatWasDoneAwayWith(t *testing.T) {
 	verify(audit.Broken, 1)
 }
 
+// A site that calls itself something else than the name under which it was enrolled has its audit log at central,
+// under that name. So has one that began its log before it was enrolled.
+func TestCentralKnowsASiteByItsCredential(t *testing.T) {
+	t.Parallel()
+	central := serve(t, parse(t, "role: central"))
+	_, token := ask(t, "POST", central+"/v1/sites", `{"name":"plant-7"}`)
+	of := parse(t, fmt.Sprintf("role: site\nnode: {source: box}\ncentral: {url: %q}\n", central))
+	site := serve(t, of)
+	if status, text := ask(t, "POST", site+"/v1/destinations/central/pause", ""); status != 200 {
+		t.Fatal(status, text)
+	}
+	if _, err := link.Enroll(t.Context(), link.EnrollConfig{URL: central, Token: between(token, `"token":"`, `"`), File: of.CredentialFile()}); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "central has what was done at the site", func() bool {
+		_, text := ask(t, "GET", central+"/v1/audit?site=plant-7&kind=ApiCall", "")
+		return strings.Contains(text, `"operation":"pause-destination"`) && strings.Contains(text, `"site":"plant-7"`)
+	})
+	if _, text := ask(t, "GET", central+"/v1/audit?site=box", ""); !strings.Contains(text, `"records":[]`) {
+		t.Errorf("a site that nobody has added: %s", text)
+	}
+}
+
 // stored returns a number from the store of a node that may run.
 func stored(t *testing.T, folder, query string) (n int) {
 	t.Helper()

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/audit"
@@ -17,14 +16,15 @@ import (
 )
 
 const (
-	lockCopy  = `SELECT log, own, size, cut, coalesce(cut_hash, head) FROM hf_audit_log WHERE origin = $1 FOR UPDATE`
-	siteLogs  = `SELECT count(*) FROM hf_audit_log WHERE origin >= $1 AND origin < $2`
+	lockCopy  = `SELECT log, coalesce(site, ''), size, cut, coalesce(cut_hash, head) FROM hf_audit_log WHERE origin = $1 FOR UPDATE`
+	siteLogs  = `SELECT count(*) FROM hf_audit_log WHERE site = $1`
+	nameTaken = `SELECT 1 FROM hf_site WHERE name = $1 AND revoked IS NULL UNION ALL SELECT 1 FROM hf_audit_log WHERE own AND origin >= $2 AND origin < $3`
 	growCopy  = `UPDATE hf_audit_log SET size = $2, head = $3 WHERE log = $1 AND size < $2`
 	copyGaps  = `SELECT first, last FROM hf_audit_gap WHERE log = $1 ORDER BY first`
 	dropGap   = `DELETE FROM hf_audit_gap WHERE log = $1 AND first = $2`
 	near      = `SELECT seq, hash FROM hf_audit WHERE log = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`
 	nextLeaf  = `SELECT leaf FROM hf_audit WHERE log = $1 AND seq = $2`
-	copyState = `SELECT log, size FROM hf_audit_log WHERE origin = $1 AND NOT own`
+	copyState = `SELECT log, size FROM hf_audit_log WHERE origin = $1 AND site = $2`
 )
 
 // numberTries limits how often a new log takes the number after the last, which another node of
@@ -68,8 +68,8 @@ func (t *Telemetry) Copy(ctx context.Context, site string, b *sites.Batch) (c si
 
 // arrive checks all of a batch that can be checked without the store.
 func arrive(site string, b *sites.Batch) (*arriving, error) {
-	if !ofSite(b.Log.Origin, site) {
-		return nil, sites.ErrForeign
+	if audit.OriginSite(b.Log.Origin) == "" || len(b.Log.Origin) > 256 {
+		return nil, fmt.Errorf("its log has no valid name: %w", holdfast.ErrInvalid)
 	}
 	const most = 1 << 52 // so that a number is the same in all programs that read JSON
 	if len(b.Before) != len(audit.Hash{}) || len(b.End) != len(audit.Hash{}) || b.First < 1 || b.First > most || len(b.Records) > sites.BatchRecords || len(b.Records) == 0 {
@@ -97,22 +97,17 @@ func arrive(site string, b *sites.Batch) (*arriving, error) {
 	return in, nil
 }
 
-// ofSite reports whether the name of a log is one of a site.
-func ofSite(origin, site string) bool {
-	parts := strings.Split(origin, "/")
-	return len(origin) <= 256 && len(parts) == 4 && audit.Origin(site, parts[2], parts[3]) == origin
-}
-
 // read makes the rows of a record. Its number in the store comes later.
 func (in *arriving) read(seq int64, r *sites.Record) error {
 	of, err := audit.Read(r.Leaf, r.Values)
 	if err != nil {
 		return fmt.Errorf("%w: %w", sites.ErrUnreadable, err)
 	}
-	if of.Site != in.site && of.Site != notify.UnknownSite {
+	if of.Site != audit.OriginSite(in.Log.Origin) && of.Site != notify.UnknownSite {
 		return fmt.Errorf("it names site %.64q: %w", of.Site, sites.ErrForeign)
 	}
 	row := audit.Row(0, seq, &of, r.Leaf, in.hashes[len(in.records)])
+	row.Site = audit.SiteOf(&rows.AuditLog{Origin: in.Log.Origin, Site: in.site}, of.Site)
 	var values []rows.Row
 	for _, v := range r.Values {
 		values = append(values, &rows.AuditValue{Seq: seq, Field: v.Field, At: row.At, Salt: v.Salt, Value: v.Text})
@@ -172,15 +167,15 @@ func (in *arriving) write(tx side.Tx) (c sites.Copy, err error) {
 // log finds the row of the log, or makes it.
 func (in *arriving) log(tx side.Tx) (at copied, err error) {
 	for range numberTries {
-		found, own := false, false
+		found, owner := false, ""
 		if err := tx.Read(lockCopy, []any{in.Log.Origin}, func(scan side.Scan) error {
 			found = true
-			return scan(&at.log, &own, &at.size, &at.cut, &at.cutHash)
+			return scan(&at.log, &owner, &at.size, &at.cut, &at.cutHash)
 		}); err != nil {
 			return at, err
 		}
-		if own {
-			return at, sites.ErrForeign
+		if found && owner != in.site { // this store's own have none
+			return at, fmt.Errorf("its log is that of site %.64q: %w", owner, sites.ErrForeign)
 		}
 		if found {
 			at.gaps, err = gapsOf(tx.Read, at.log)
@@ -195,9 +190,10 @@ func (in *arriving) log(tx side.Tx) (at copied, err error) {
 
 func (in *arriving) newLog(tx side.Tx) error {
 	var have, next int64
-	prefix := audit.Origin(in.site, "", "")
-	prefix = strings.TrimSuffix(prefix, "//")
-	err := tx.Read(siteLogs, []any{prefix + "/", prefix + "0"}, func(scan side.Scan) error { return scan(&have) })
+	err := in.mayName(tx)
+	if err == nil {
+		err = tx.Read(siteLogs, []any{in.site}, func(scan side.Scan) error { return scan(&have) })
+	}
 	if err == nil && have >= sites.MaxLogs {
 		err = fmt.Errorf("the site has %d logs here: %w", have, holdfast.ErrInvalid)
 	}
@@ -205,9 +201,26 @@ func (in *arriving) newLog(tx side.Tx) error {
 		next, err = nextLog(tx)
 	}
 	if err == nil {
-		_, err = tx.Add(&rows.AuditLog{Log: next, Origin: in.Log.Origin, Opened: rows.Now, Head: make([]byte, len(audit.Hash{}))})
+		_, err = tx.Add(&rows.AuditLog{Log: next, Origin: in.Log.Origin, Site: in.site, Opened: rows.Now, Head: make([]byte, len(audit.Hash{}))})
 	}
 	return err
+}
+
+// mayName refuses a log that has the name of another site, or of this store's own logs. A site may call itself
+// something else than central does: the credential says whose log it is.
+func (in *arriving) mayName(tx side.Tx) error {
+	name, taken := audit.OriginSite(in.Log.Origin), false
+	if name == in.site {
+		return nil
+	}
+	prefix := "holdfast/" + name
+	if err := tx.Read(nameTaken, []any{name, prefix + "/", prefix + "0"}, func(side.Scan) error { taken = true; return nil }); err != nil {
+		return err
+	}
+	if taken {
+		return fmt.Errorf("its log bears the name of site %.64q, and another has that name: %w", name, sites.ErrForeign)
+	}
+	return nil
 }
 
 // new returns the rows of the records that are not here, after it has compared the batch with what is.
@@ -293,11 +306,8 @@ func (t *Telemetry) Copied(ctx context.Context, site string, origins []string) (
 	list := make([]sites.Copy, len(origins))
 	for i, origin := range origins {
 		list[i].Origin = origin
-		if !ofSite(origin, site) {
-			continue
-		}
 		var log int64
-		err := t.db.Read(ctx, copyState, []any{origin}, func(scan side.Scan) error { return scan(&log, &list[i].Size) })
+		err := t.db.Read(ctx, copyState, []any{origin, site}, func(scan side.Scan) error { return scan(&log, &list[i].Size) })
 		if err == nil && log != 0 {
 			list[i].Gaps, err = gapsOf(func(sql string, args []any, row func(side.Scan) error) error { return t.db.Read(ctx, sql, args, row) }, log)
 		}

@@ -196,6 +196,7 @@ func (a *Audit) found(ctx context.Context, r *auditRow, origins map[int64]string
 	if f.Record, err = audit.Read(r.leaf, f.Values); err != nil {
 		return f, fmt.Errorf("record %d of %s: %w", r.seq, f.Origin, err)
 	}
+	f.Site = r.record.Site // see audit.SiteOf
 	return f, nil
 }
 

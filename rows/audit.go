@@ -13,6 +13,7 @@ type AuditLog struct {
 	Head    []byte  `row:"head"`                // chain hash of the last record; of a copy: as its node said
 	Cut     int64   `row:"cut,stays"`           // records up to here were purged
 	CutHash []byte  `row:"cut_hash,null,stays"` // chain hash of the last purged record
+	Site    string  `row:"site,null,stays"`     // of a copy: whose credential it came with
 }
 
 // AuditRecord is one record of a log. It never changes. Leaf and Hash are the record; the other

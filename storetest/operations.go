@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func operations(t *testing.T, m Maker) {
 	}
 	tracker := func(k *kit) *track.Tracker {
 		return &track.Tracker{Outbox: k.Full, Past: k.past, Node: "here", Category: func(to string) (holdfast.Category, bool) {
-			return holdfast.CategoryExternalSystem, to == "a"
+			return holdfast.CategoryExternalSystem, to == "a" || to == "also"
 		}}
 	}
 	status := func(k *kit, id holdfast.ID) track.Operation {
@@ -151,6 +152,27 @@ func operations(t *testing.T, m Maker) {
 			k.purge(keep(time.Hour)) // the message stays as long as the record would
 			if known("over") || known("late") {
 				k.t.Error("a record was written that is not kept, or is kept for too long")
+			}
+		},
+		"those of several destinations are in one order, over messages, records and pages": func(k *kit) {
+			var want []holdfast.ID
+			for i := range 12 {
+				id := holdfast.ID(fmt.Sprint("m", i))
+				k.put(holdfast.Message{ID: id, Destination: []string{"a", "b", "also", "a", "a", "also"}[i%6]})
+				if i%6 != 1 {
+					want = append([]holdfast.ID{id}, want...)
+				}
+				if i == 5 {
+					k.wins(k.one("m0"), delivered())
+					k.wins(k.one("m3"), delivered())
+					k.pass(2 * time.Hour)
+					k.purge(keep(day)) // m0 and m3 are records now
+				}
+			}
+			for _, limit := range []int{1, 2, 500} {
+				if diff := cmp.Diff(want, list(k, track.Filter{Among: []string{"also", "a"}, Limit: limit})); diff != "" {
+					k.t.Errorf("%d a page (-want +got):\n%s", limit, diff)
+				}
 			}
 		},
 		"the latest of an id is shown, and its message before any record": func(k *kit) {

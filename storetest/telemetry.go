@@ -107,8 +107,9 @@ func telemetry(t *testing.T, m Maker) {
 			k.copies(l, 1, 20, sites.Copy{Size: 20})
 			k.holds(l, sites.Range{First: 1, Last: 20})
 		},
-		"a sealed target is found in a copy":  copiedTarget,
-		"what does not match changes nothing": brokenBatches,
+		"a sealed target is found in a copy":     copiedTarget,
+		"a log under another name is its site's": copiedUnderAnotherName,
+		"what does not match changes nothing":    brokenBatches,
 		"a log may not have gaps without end": func(k *kit) {
 			l := k.newLog(plantLog, "", 2*sites.MaxGaps+6)
 			for n := range int64(sites.MaxGaps) {
@@ -185,6 +186,7 @@ func brokenBatches(k *kit) {
 		b.End = h[:]
 		return b
 	}
+	k.ok(nodestore.New(k.Full, nil).Sites.AddSite(k.ctx(), "other", [32]byte{1}, "test"))
 	foreign := k.newLog(plantLog, "", 1)
 	foreign.leaves[0].Leaf = bytes.ReplaceAll(foreign.leaves[0].Leaf, []byte(`"site":"plant"`), []byte(`"site":"other"`))
 	foreign.hashes[0] = audit.ChainHash(1, audit.Hash{}, audit.LeafHash(foreign.leaves[0].Leaf))
@@ -204,6 +206,7 @@ func brokenBatches(k *kit) {
 			b.Records[1].Leaf = bytes.ReplaceAll(b.Records[1].Leaf, []byte(`"node":"n"`), []byte(`"node":"`+strings.Repeat("n", 5000)+`"`))
 		}), sites.ErrUnreadable},
 		"of another site":          {changed(func(b *sites.Batch) { b.Log.Origin = otherLog }), sites.ErrForeign},
+		"of no log":                {changed(func(b *sites.Batch) { b.Log.Origin = "holdfast/plant/n" }), holdfast.ErrInvalid},
 		"with another's name":      {foreign.batch(1, 1), sites.ErrForeign},
 		"from a number beyond all": {changed(func(b *sites.Batch) { b.First = 1e18 }), holdfast.ErrInvalid},
 		"without hashes":           {changed(func(b *sites.Batch) { b.End = nil }), holdfast.ErrInvalid},
@@ -218,6 +221,46 @@ func brokenBatches(k *kit) {
 	k.ok(err)
 	equal(k, "of another site", state, []sites.Copy{{Origin: plantLog}, {Origin: otherLog}})
 	k.copies(l, 1, 20, sites.Copy{Size: 20})
+}
+
+// copiedUnderAnotherName checks that central goes by the credential: a site that calls itself something else has its
+// log there, under the name that people gave it, unless that name is another's. Nobody else goes on with it.
+func copiedUnderAnotherName(k *kit) {
+	l := k.newLog(plantLog, "", 20)
+	copyOf := func(site string, first, last int64) error {
+		_, err := k.Telemetry.Copy(k.ctx(), site, l.batch(first, last))
+		return err
+	}
+	store := nodestore.New(k.Full, nil)
+	k.ok(store.Sites.AddSite(k.ctx(), "plant", [32]byte{1}, "test"))
+	k.fails(copyOf("works", 1, 10), sites.ErrForeign)
+	k.ok(store.Sites.RevokeSite(k.ctx(), "plant", "test"))
+	k.ok(copyOf("works", 1, 10))
+	k.fails(copyOf("plant", 11, 20), sites.ErrForeign)
+	k.ok(copyOf("works", 11, 20))
+	for site, want := range map[string]int64{"works": 20, "plant": 0} {
+		state, err := k.Telemetry.Copied(k.ctx(), site, []string{plantLog})
+		k.ok(err)
+		equal(k, "what is said to "+site, state, []sites.Copy{{Origin: plantLog, Size: want}})
+		page, err := store.Audit.Query(k.ctx(), audit.Query{Filter: audit.Filter{Site: site}, Limit: 100})
+		k.ok(err)
+		equal(k, "records of "+site, len(page.Records), int(want))
+		if len(page.Records) > 0 && page.Records[0].Site != site {
+			k.t.Errorf("a record of %s is shown as one of %s", site, page.Records[0].Site)
+		}
+	}
+	var text bytes.Buffer
+	x := &audit.Exporter{Reader: store.Audit, Filter: audit.Filter{Site: "works"}}
+	k.ok(x.Begin(k.ctx(), plantLog))
+	k.ok(x.Write(k.ctx(), &text))
+	equal(k, "records of an export", bytes.Count(text.Bytes(), []byte(`"CachedCall"`)), 20)
+	report, err := audit.Verify(k.ctx(), store.Audit, audit.VerifyOptions{})
+	k.ok(err)
+	for _, log := range report.Logs {
+		if log.Fault != "" {
+			k.t.Errorf("%s: %s at record %d: %s", log.Origin, log.Fault, log.Seq, log.Detail)
+		}
+	}
 }
 
 // shipping writes a log as the appender does, and reads it as telemetry does.

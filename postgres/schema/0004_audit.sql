@@ -8,8 +8,11 @@ CREATE TABLE hf_audit_log (
   size     bigint NOT NULL,               -- number of the last record
   head     bytea NOT NULL,                -- chain hash of the last record
   cut      bigint NOT NULL,               -- records up to here were purged
-  cut_hash bytea                          -- chain hash of the last purged record
+  cut_hash bytea,                         -- chain hash of the last purged record
+  site     text COLLATE "C"               -- of a copy: whose credential it came with
 );
+
+CREATE INDEX hf_audit_log_site ON hf_audit_log (site) WHERE site IS NOT NULL;
 
 -- The records. leaf and hash are the record; the other columns are taken from it, to search by.
 CREATE TABLE hf_audit (

@@ -8,8 +8,11 @@ CREATE TABLE hf_audit_log (
   size     INTEGER NOT NULL,              -- number of the last record
   head     BLOB NOT NULL,                 -- chain hash of the last record
   cut      INTEGER NOT NULL,              -- records up to here were purged
-  cut_hash BLOB                           -- chain hash of the last purged record
+  cut_hash BLOB,                          -- chain hash of the last purged record
+  site     TEXT                           -- of a copy: whose credential it came with
 ) STRICT;
+
+CREATE INDEX hf_audit_log_site ON hf_audit_log (site) WHERE site IS NOT NULL;
 
 -- The records. leaf and hash are the record; the other columns are taken from it, to search by.
 CREATE TABLE hf_audit (
