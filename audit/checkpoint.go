@@ -208,8 +208,11 @@ func (l *Log) sign(ctx context.Context, next *Key) error {
 	if err != nil {
 		return err
 	}
-	if log.Size == 0 {
+	if log.Size == 0 && next == nil {
 		return nil
+	}
+	if log.Size == 0 {
+		return ErrEmpty
 	}
 	newest, err := l.newest(ctx, origin)
 	if err != nil {
@@ -217,6 +220,9 @@ func (l *Log) sign(ctx context.Context, next *Key) error {
 	}
 	if err := l.takeOver(ctx, newest); err != nil {
 		return err
+	}
+	if next != nil && next.Public() == l.Key.Public() { // another node was faster
+		next = nil
 	}
 	if newest != nil && newest.Size == log.Size && next == nil {
 		return l.again(ctx, origin, log.Size)

@@ -58,8 +58,10 @@ func (l *Log) handOver(ctx context.Context, next *Key) (note string, c Checkpoin
 	if err := l.sign(ctx, next); err != nil {
 		return "", c, fmt.Errorf("hand over to another key: %w", err)
 	}
-	if err := l.Key.become(next); err != nil {
-		return "", c, err
+	if next.Public() != l.Key.Public() {
+		if err := l.Key.become(next); err != nil {
+			return "", c, err
+		}
 	}
 	return l.stored(ctx)
 }

@@ -90,7 +90,10 @@ func TestAKeyHandsOverToTheNext(t *testing.T) {
 	if err != nil || len(page.Records) != 2 || page.Records[0].Actor != "anna" || !strings.Contains(string(page.Records[0].Extra), last.VerifierKey(origin)) {
 		t.Errorf("recorded: %+v, %v", page.Records, err)
 	}
-	// A log that was cut is not signed by the new key either, when only the witness has what the old one signed.
+	// A log that was cut is not signed by a new key either, when only the witness has what the old one signed.
+	if _, _, err := r.log.Rotate(t.Context(), "r", "anna"); err != nil {
+		t.Fatal(err)
+	}
 	fresh := &audit.Log{Store: &cut{r.log.Store, 10}, Site: "site", Node: "node", Key: must(audit.OpenKey(path)), Witness: r.log.Witness}
 	if err := fresh.Checkpoint(t.Context()); !errors.Is(err, audit.ErrRewritten) {
 		t.Errorf("a log that was cut: %v", err)
@@ -169,6 +172,35 @@ type dies struct{ audit.Store }
 
 func (*dies) AddCheckpoint(context.Context, *rows.AuditCheckpoint) error { return errDied }
 
+// raced is a store into which another node has put a checkpoint of the same size a moment before.
+type raced struct {
+	audit.Store
+
+	other *audit.Log
+}
+
+func (s *raced) AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error {
+	if err := s.other.Checkpoint(ctx); err != nil {
+		return err
+	}
+	return s.Store.AddCheckpoint(ctx, c)
+}
+
+// A hand-over is kept also where the old key has signed the same size before.
+func TestAHandOverTakesThePlaceOfACheckpoint(t *testing.T) {
+	t.Parallel()
+	r, path := keyed(t)
+	r.grow(5)
+	old, oldV := r.log.Key.Public(), r.log.Key.VerifierKey(must(r.log.Origin(t.Context())))
+	other := &audit.Log{Store: r.log.Store, Site: "site", Node: "node", Key: must(audit.OpenKey(path))}
+	l := &audit.Log{Store: &raced{r.log.Store, other}, Journal: r.db, Site: "site", Node: "node", Key: r.log.Key, Witness: r.log.Witness}
+	if _, c, err := l.Rotate(t.Context(), "r", "anna"); err != nil || len(c.Keys) != 2 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	r.grow(5)
+	r.intact(old, oldV)
+}
+
 // Nodes that share a log take the new key from the file that they are given, and none signs with the old one.
 func TestTheOtherNodesTakeTheNewKey(t *testing.T) {
 	t.Parallel()
@@ -194,5 +226,19 @@ func TestTheOtherNodesTakeTheNewKey(t *testing.T) {
 	}
 	if _, err := os.Stat(theirs + ".new"); !os.IsNotExist(err) {
 		t.Errorf("the new key's file: %v", err)
+	}
+	// Both are asked, with the same new key.
+	must(audit.OpenKey(path + ".new"))
+	if err := os.WriteFile(theirs+".new", must(os.ReadFile(path+".new")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.Journal = r.db
+	for _, log := range []*audit.Log{r.log, l} {
+		if _, _, err := log.Rotate(t.Context(), "r", "anna"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.Key.Public() != r.log.Key.Public() || must(audit.OpenKey(theirs)).Public() != l.Key.Public() {
+		t.Error("they sign with two keys")
 	}
 }
