@@ -169,6 +169,11 @@ func (l *Log) Signed(ctx context.Context) (note string, c Checkpoint, err error)
 	if err = l.Checkpoint(ctx); err != nil {
 		return "", c, err
 	}
+	return l.stored(ctx)
+}
+
+// stored returns the newest checkpoint of the store.
+func (l *Log) stored(ctx context.Context) (note string, c Checkpoint, err error) {
 	origin, err := l.Origin(ctx)
 	if err != nil {
 		return "", c, err
@@ -190,6 +195,11 @@ func (l *Log) Signed(ctx context.Context) (note string, c Checkpoint, err error)
 func (l *Log) Checkpoint(ctx context.Context) error {
 	l.signing.Lock()
 	defer l.signing.Unlock()
+	return l.sign(ctx, nil)
+}
+
+// sign is Checkpoint. With next it hands over to that key. The caller has locked l.signing.
+func (l *Log) sign(ctx context.Context, next *Key) error {
 	origin, err := l.Origin(ctx)
 	if err != nil {
 		return err
@@ -198,14 +208,23 @@ func (l *Log) Checkpoint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if log.Size == 0 {
+	if log.Size == 0 && next == nil {
 		return nil
+	}
+	if log.Size == 0 {
+		return ErrEmpty
 	}
 	newest, err := l.newest(ctx, origin)
 	if err != nil {
 		return err
 	}
-	if newest != nil && newest.Size == log.Size {
+	if err := l.takeOver(ctx, newest); err != nil {
+		return err
+	}
+	if next != nil && next.Public() == l.Key.Public() { // another node was faster
+		next = nil
+	}
+	if newest != nil && newest.Size == log.Size && next == nil {
 		return l.again(ctx, origin, log.Size)
 	}
 	tree := tilesOf(ctx, l.Store, log.Log)
@@ -221,7 +240,11 @@ func (l *Log) Checkpoint(ctx context.Context) error {
 	if c.Root, err = tree.root(log.Size); err != nil {
 		return err
 	}
-	signed, err := c.Sign(l.Key)
+	keys := []*Key{l.Key}
+	if next != nil {
+		keys = append(keys, next)
+	}
+	signed, err := c.Sign(keys...)
 	if err != nil {
 		return err
 	}
@@ -260,7 +283,7 @@ func (l *Log) again(ctx context.Context, origin string, size int64) error {
 }
 
 // newest returns the largest checkpoint that this log was given, by the store or the witness. What the
-// witness has is read once.
+// witness has of this key, and of those before it, is read once.
 func (l *Log) newest(ctx context.Context, origin string) (c *Checkpoint, err error) {
 	row, err := l.Store.Newest(ctx, origin)
 	if err != nil {
@@ -277,15 +300,8 @@ func (l *Log) newest(ctx context.Context, origin string) (c *Checkpoint, err err
 		return c, nil
 	}
 	if l.witnessed == nil || l.witnessed.Origin != origin {
-		l.witnessed = &Checkpoint{Origin: origin}
-		if err := l.Witness.Each(func(text string) error {
-			if k, err := ParseCheckpoint(text); err == nil && k.Origin == origin && k.Size > l.witnessed.Size && k.Keys[0] == l.Key.Public() {
-				l.witnessed = &k
-			}
-			return nil
-		}); err != nil {
-			l.witnessed = nil
-			return nil, fmt.Errorf("read witness: %w", err)
+		if l.witnessed, err = l.readWitness(origin); err != nil {
+			return nil, err
 		}
 	}
 	if c == nil || l.witnessed.Size > c.Size {
@@ -295,4 +311,31 @@ func (l *Log) newest(ctx context.Context, origin string) (c *Checkpoint, err err
 		return nil, nil
 	}
 	return c, nil
+}
+
+// readWitness returns the largest checkpoint that the witness has of a log; size 0: none.
+func (l *Log) readWitness(origin string) (*Checkpoint, error) {
+	best, handed := map[Public]*Checkpoint{}, [][]Public(nil)
+	if err := l.Witness.Each(func(text string) error {
+		c, err := ParseCheckpoint(text)
+		if err != nil {
+			return nil //nolint:nilerr // somebody else's line
+		}
+		if len(c.Keys) > 1 {
+			handed = append(handed, c.Keys)
+		}
+		if k := c.Keys[0]; c.Origin == origin && (best[k] == nil || best[k].Size < c.Size) {
+			best[k] = &c
+		}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("read witness: %w", err)
+	}
+	newest := &Checkpoint{Origin: origin}
+	for k := range believed([]Public{l.Key.Public()}, handed) {
+		if c := best[k]; c != nil && c.Size > newest.Size {
+			newest = c
+		}
+	}
+	return newest, nil
 }

@@ -33,6 +33,7 @@ type Exporter struct {
 
 	log    *rows.AuditLog
 	newest *rows.AuditCheckpoint // covers no more than the export has
+	handed []string
 }
 
 // ExportHeader is the first line of an export.
@@ -64,6 +65,8 @@ type ExportTrailer struct {
 	Count      int64  `json:"count"`
 	Last       string `json:"last"`                 // chain hash of the last record, hex
 	Checkpoint string `json:"checkpoint,omitempty"` // the newest signed one
+	// HandOvers are the checkpoints by which the log's keys handed over to the next, the oldest first.
+	HandOvers []string `json:"handOvers,omitempty"`
 }
 
 // exportPage is how many records are read at once.
@@ -79,7 +82,14 @@ func (x *Exporter) Begin(ctx context.Context, origin string) error {
 	if x.newest, err = x.Reader.Newest(ctx, x.log.Origin); err != nil {
 		return fmt.Errorf("export %s: read its checkpoint: %w", x.log.Origin, err)
 	}
-	return x.find(ctx, x.log.Origin) // it may have grown, together with its checkpoints
+	if err := x.find(ctx, x.log.Origin); err != nil { // it may have grown, together with its checkpoints
+		return err
+	}
+	logs, err := x.Reader.Logs(ctx)
+	if err == nil {
+		x.handed, err = handOvers(ctx, x.Reader, logs)
+	}
+	return err
 }
 
 func (x *Exporter) find(ctx context.Context, origin string) error {
@@ -142,6 +152,7 @@ func (x *Exporter) Write(ctx context.Context, w io.Writer) error {
 	if x.newest != nil {
 		tail.Checkpoint = x.newest.Note
 	}
+	tail.HandOvers = x.handed
 	if err := out.tail(&tail); err != nil {
 		return err
 	}

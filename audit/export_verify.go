@@ -27,17 +27,18 @@ func VerifyExport(ctx context.Context, file io.ReadSeeker, o VerifyOptions) (Rep
 	if err := x.open(); err != nil {
 		return Report{}, err
 	}
-	return verify(ctx, x, &verification{VerifyOptions: o, exported: true})
+	return verify(ctx, x, &verification{VerifyOptions: o, exported: true, handed: x.handed})
 }
 
 // exported is the Reader of one export. Records can be read once.
 type exported struct {
-	file  io.ReadSeeker
-	lines *bufio.Reader
-	log   rows.AuditLog
-	last  int64
-	note  string
-	left  int64 // records that were not read yet
+	file   io.ReadSeeker
+	lines  *bufio.Reader
+	log    rows.AuditLog
+	last   int64
+	note   string
+	handed []string
+	left   int64 // records that were not read yet
 }
 
 // line reads the next line. The end of the file is io.EOF.
@@ -87,7 +88,7 @@ func (x *exported) open() error {
 	case x.left < 0 || strict(text, &tail) != nil:
 		return fmt.Errorf("%w: the last line is no trailer", ErrExport)
 	}
-	x.note = tail.Checkpoint
+	x.note, x.handed = tail.Checkpoint, tail.HandOvers
 	x.log = rows.AuditLog{Log: 1, Origin: head.Origin, Own: true, Size: head.From - 1 + tail.Count, Cut: head.From - 1}
 	if x.log.Head, err = hex.DecodeString(tail.Last); err != nil || tail.Count < 0 {
 		return fmt.Errorf("%w: the trailer makes no sense", ErrExport)

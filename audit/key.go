@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/mod/sumdb/note"
@@ -24,8 +25,58 @@ import (
 // it.
 var ErrKey = errors.New("not a key for audit checkpoints")
 
-// Key signs checkpoints. It is not kept in the database: whoever can write the database cannot sign.
-type Key struct{ private ed25519.PrivateKey }
+// Key signs checkpoints. It is not kept in the database: whoever can write the database cannot sign. It is the key
+// that its file has; a Log may change both. Its methods may be called concurrently.
+type Key struct {
+	path string
+
+	mu      sync.RWMutex
+	private ed25519.PrivateKey
+}
+
+// nextFile is added to the name of a key's file for the key that is to follow it.
+const nextFile = ".new"
+
+// next opens the key that is to follow. It makes a new one if there is no file.
+func (k *Key) next() (*Key, error) {
+	next, err := OpenKey(k.path + nextFile)
+	if err == nil && next.Public() == k.Public() {
+		err = fmt.Errorf("%w: %s has the key that signs already", ErrKey, next.path)
+	}
+	return next, err
+}
+
+// find opens the file that has a key: the one that is to follow, or this one's own, which may have changed.
+func (k *Key) find(p Public) (*Key, error) {
+	for _, path := range []string{k.path + nextFile, k.path} {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if found, err := OpenKey(path); err != nil || found.Public() == p {
+			return found, err
+		}
+	}
+	return nil, fmt.Errorf("%w: the log was handed over to another one, which is neither %s nor %s: copy it from the node that did that", ErrKey, k.path+nextFile, k.path)
+}
+
+// become makes k the other key, and gives it its file. If the process dies before, find has it.
+func (k *Key) become(next *Key) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if next.path != k.path {
+		if err := os.Rename(next.path, k.path); err != nil {
+			return fmt.Errorf("put the new audit key in place: %w", err)
+		}
+	}
+	k.private = next.private
+	return nil
+}
+
+func (k *Key) secret() ed25519.PrivateKey {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.private
+}
 
 // OpenKey reads a key from a file: a PEM block "PRIVATE KEY" (PKCS #8) with an Ed25519 key. It makes a new key
 // if there is no file. ErrKey: other users of the machine may read the file, or it has no such key.
@@ -56,7 +107,7 @@ func OpenKey(path string) (*Key, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s has a %T, and not an Ed25519 key", ErrKey, path, parsed)
 	}
-	return &Key{private}, nil
+	return &Key{path: path, private: private}, nil
 }
 
 // makeKey writes a new key. The file is there as a whole or not at all.
@@ -85,11 +136,11 @@ func makeKey(path string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make audit key: %w", err)
 	}
-	return &Key{private}, nil
+	return &Key{path: path, private: private}, nil
 }
 
 // Public returns the key by which everybody can check what the key has signed.
-func (k *Key) Public() Public { return Public(k.private.Public().(ed25519.PublicKey)) } //nolint:forcetypeassert // so the library says
+func (k *Key) Public() Public { return Public(k.secret().Public().(ed25519.PublicKey)) } //nolint:forcetypeassert // so the library says
 
 // Public checks checkpoints.
 type Public [ed25519.PublicKeySize]byte
@@ -138,7 +189,7 @@ func (k *Key) signer(origin string) (signer, error) {
 	if err != nil {
 		return signer{}, fmt.Errorf("name of a key: %w", err)
 	}
-	return signer{v.Name(), v.KeyHash(), k.private}, nil
+	return signer{v.Name(), v.KeyHash(), k.secret()}, nil
 }
 
 func (s signer) Name() string                    { return s.name }

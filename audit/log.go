@@ -57,6 +57,7 @@ type Log struct {
 	once     sync.Once
 	unsigned atomic.Pointer[string] // why the last checkpoint was not made
 
+	rotating  sync.Mutex
 	signing   sync.Mutex
 	witnessed *Checkpoint // the newest one of the witness, guarded by signing
 

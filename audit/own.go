@@ -46,7 +46,7 @@ func ownKind(e *holdfast.Entry) Kind {
 
 // own returns the record of an entry that the log makes itself.
 func (l *Log) own(e *holdfast.Entry) Record {
-	r := l.record(ownKind(e), e.At)
+	r := l.about(ownKind(e), e.At)
 	r.Target, r.Extra = e.Subject, sealFilter(&r, e.Detail)
 	if e.Actor != "" {
 		r.Actor, r.Channel = e.Actor, Operator
@@ -54,8 +54,8 @@ func (l *Log) own(e *holdfast.Entry) Record {
 	return r
 }
 
-// record returns a record about the log itself.
-func (l *Log) record(kind Kind, at time.Time) Record {
+// about returns a record about the log itself.
+func (l *Log) about(kind Kind, at time.Time) Record {
 	return Record{
 		ID: EventID(at, []byte(holdfast.NewID())), Occurred: at.Truncate(time.Microsecond), Channel: System, Kind: kind, Status: Success,
 		Site: l.Site, Node: l.Node, Actor: SystemActor,
@@ -75,7 +75,7 @@ type Former struct {
 
 // opened returns the first record of a log.
 func (l *Log) opened(ctx context.Context) (Record, error) {
-	r := l.record(Opened, time.Now())
+	r := l.about(Opened, time.Now())
 	logs, err := l.Store.Logs(ctx)
 	if err != nil {
 		return r, fmt.Errorf("read audit logs: %w", err)

@@ -36,9 +36,6 @@ func (p *Progress) begin(v *verification) {
 		return
 	}
 	v.purges, v.formers, v.anchored, v.erasing = p.told.purges, p.told.formers, p.told.anchored, p.told.erasing
-	for k := range p.told.trusted {
-		v.trusted[k] = true
-	}
 }
 
 // end keeps what a verification has learnt.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -153,14 +152,14 @@ func batchOf(ctx context.Context, from ProofReader, logs []*rows.AuditLog, f *Fo
 	return b, nil, ErrNoBatch
 }
 
-// handOvers returns the checkpoints of own logs that two keys have signed, the oldest first.
+// handOvers returns the checkpoints of own logs by which a key has handed over to another, the oldest first.
 func handOvers(ctx context.Context, from Reader, logs []*rows.AuditLog) (list []string, err error) {
 	const some = 1000
 	for _, l := range logs {
 		for size, n := int64(-1), some; l.Own && n == some; {
 			n = 0
 			if err := from.Checkpoints(ctx, l.Origin, size, some, func(c *rows.AuditCheckpoint) error {
-				if size, n = c.Size, n+1; isHandOver(c.Note) {
+				if size, n = c.Size, n+1; HandsOver(c.Note) {
 					list = append(list, c.Note)
 				}
 				return nil
@@ -171,9 +170,6 @@ func handOvers(ctx context.Context, from Reader, logs []*rows.AuditLog) (list []
 	}
 	return list, nil
 }
-
-// isHandOver reports whether a note names two keys, without checking it.
-func isHandOver(note string) bool { return strings.Count(note, "\nkey ") > 1 }
 
 // ErrProof means that a text is not a proof.
 var ErrProof = errors.New("not a proof of an audit record")
@@ -265,19 +261,7 @@ func (p *Proof) batch() error {
 
 // believes checks who has signed a checkpoint, and that the witness has no other of its size.
 func (o *VerifyOptions) believes(c *Checkpoint, handOvers []string) error {
-	trusted := map[Public]bool{}
-	for _, k := range o.Keys {
-		trusted[k] = true
-	}
-	for range handOvers { // whatever their order
-		for _, text := range handOvers {
-			if h, err := ParseCheckpoint(text); err == nil && slices.ContainsFunc(h.Keys, func(k Public) bool { return trusted[k] }) {
-				for _, k := range h.Keys {
-					trusted[k] = true
-				}
-			}
-		}
-	}
+	trusted := believed(o.Keys, keysOf(handOvers))
 	if len(trusted) > 0 && !slices.ContainsFunc(c.Keys, func(k Public) bool { return trusted[k] }) {
 		return errors.New("another key has signed the checkpoint")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,8 +14,6 @@ import (
 
 const (
 	purgeStep = 100_000 // records of a log that one record of the purge covers at most
-	purgeWait = time.Minute
-	purgeLook = 100 * time.Millisecond
 )
 
 // Prefix is the records of a log that follow its last purge and are old.
@@ -176,16 +173,6 @@ func (l *Log) held(ctx context.Context, log *rows.AuditLog, after, last int64, h
 
 // announce puts the purge on record, and returns when a checkpoint covers the records.
 func (l *Log) announce(ctx context.Context, plans []plan) error {
-	ctx, cancel := context.WithTimeout(ctx, purgeWait)
-	defer cancel()
-	origin, err := l.Origin(ctx)
-	if err != nil {
-		return err
-	}
-	own, err := l.Store.OpenLog(ctx, origin, true)
-	if err != nil {
-		return err
-	}
 	wanted := map[string]purged{}
 	var entries []holdfast.Entry
 	for _, p := range plans {
@@ -196,45 +183,18 @@ func (l *Log) announce(ctx context.Context, plans []plan) error {
 		wanted[p.Log] = p.purged
 		entries = append(entries, holdfast.Entry{Kind: holdfast.Called, Code: CodePurge, Subject: p.Log, Detail: detail})
 	}
-	for some := range slices.Chunk(entries, holdfast.MaxEntries) {
-		if err := l.Journal.Append(ctx, some...); err != nil {
-			return err
-		}
-	}
-	for after := own.Size; ; {
-		if after, err = l.meet(ctx, own.Log, after, wanted); err != nil {
-			return err
-		}
-		if len(wanted) == 0 {
-			return l.Checkpoint(ctx)
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(errors.New("the record of the purge is not in the log yet"), ctx.Err())
-		case <-time.After(purgeLook):
-		}
-	}
-}
-
-// meet takes out of wanted what new records of the log say.
-func (l *Log) meet(ctx context.Context, log, after int64, wanted map[string]purged) (last int64, err error) {
-	last = after
-	err = l.Store.Records(ctx, log, after, verifyPage, func(s *Stored) error {
-		last = s.Seq
-		r, err := Read(s.Leaf, nil)
-		if err != nil || r.Kind != Purged {
-			return err
-		}
+	if err := l.record(ctx, entries, func(r *Record) (all bool) {
 		var p purged
-		if err := json.Unmarshal(r.Extra, &p); err != nil {
-			return err
+		if r.Kind == Purged && json.Unmarshal(r.Extra, &p) == nil {
+			if w, ok := wanted[p.Log]; ok && w.Last == p.Last && w.Hash == p.Hash {
+				delete(wanted, p.Log)
+			}
 		}
-		if w, ok := wanted[p.Log]; ok && w.Last == p.Last && w.Hash == p.Hash {
-			delete(wanted, p.Log)
-		}
-		return nil
-	})
-	return last, err
+		return len(wanted) == 0
+	}); err != nil {
+		return err
+	}
+	return l.Checkpoint(ctx)
 }
 
 // sweep deletes records up to a cut, a page at a time. It leaves the store to others for as long as a page took.

@@ -95,6 +95,7 @@ type verification struct {
 	logs     []*rows.AuditLog
 	marks    map[string][]mark // of the witness, by origin
 	trusted  map[Public]bool
+	handed   []string // checkpoints by which keys handed over, besides those of the witness
 	purges   map[string][]purged
 	anchored map[string]int64 // records of own logs that believed checkpoints cover
 	formers  map[string]Former
@@ -123,11 +124,8 @@ func verify(ctx context.Context, from Reader, v *verification) (r Report, err er
 	if v.Now.IsZero() {
 		v.Now = time.Now()
 	}
-	v.from, v.marks, v.trusted, v.purges = from, map[string][]mark{}, map[Public]bool{}, map[string][]purged{}
+	v.from, v.marks, v.purges = from, map[string][]mark{}, map[string][]purged{}
 	v.formers, v.copies, v.erasing, v.anchored = map[string]Former{}, map[string]LogReport{}, map[string]map[string]int64{}, map[string]int64{}
-	for _, k := range v.Keys {
-		v.trusted[k] = true
-	}
 	if p := v.Progress; p != nil {
 		p.begin(v)
 		defer func() {
@@ -143,6 +141,9 @@ func verify(ctx context.Context, from Reader, v *verification) (r Report, err er
 	}
 	if v.logs, err = from.Logs(ctx); err != nil {
 		return Report{}, fmt.Errorf("read logs: %w", err)
+	}
+	if err := v.believe(ctx); err != nil {
+		return Report{}, err
 	}
 	// The newest own log first: it says what became of the former ones and of the copies.
 	slices.SortStableFunc(v.logs, func(a, b *rows.AuditLog) int {
@@ -173,6 +174,25 @@ func verify(ctx context.Context, from Reader, v *verification) (r Report, err er
 		}
 	}
 	return r, nil
+}
+
+// believe finds out which keys are believed.
+func (v *verification) believe(ctx context.Context) (err error) {
+	if len(v.Keys) > 0 && !v.exported {
+		if v.handed, err = handOvers(ctx, v.from, v.logs); err != nil {
+			return err
+		}
+	}
+	handed := keysOf(v.handed)
+	for _, list := range v.marks {
+		for _, m := range list {
+			if len(m.keys) > 1 {
+				handed = append(handed, m.keys)
+			}
+		}
+	}
+	v.trusted = believed(v.Keys, handed)
+	return nil
 }
 
 func (v *verification) readWitness() error {

@@ -48,7 +48,6 @@ type signed struct {
 	out       int64 // size of the last one that agrees and that a witness has
 	outAt     time.Time
 	beyond    int64 // largest size that the log does not reach
-	with      []Public
 }
 
 func (w *walk) fault(f Fault, seq int64, format string, args ...any) error {
@@ -238,9 +237,6 @@ func (w *walk) note(m mark, agrees bool) {
 			s = &signed{}
 			w.seen[k] = s
 		}
-		if len(m.keys) > 1 {
-			s.with = append(s.with, m.keys...)
-		}
 		switch {
 		case m.size > w.log.Size:
 			s.beyond = max(s.beyond, m.size)
@@ -303,7 +299,6 @@ func (w *walk) rightEdge(ctx context.Context) error {
 // judge says what checkpoints, purges and other logs make of a log whose records fit together.
 func (w *walk) judge() error {
 	l, r := w.log, &w.report
-	w.trust()
 	var beyond, bad int64
 	for k, s := range w.seen {
 		if len(w.trusted) > 0 && !w.trusted[k] {
@@ -355,23 +350,6 @@ func (w *walk) judge() error {
 	}
 	w.gapsAndAnchor()
 	return nil
-}
-
-// trust believes the keys to which a believed one has handed over, and those that have handed over to one.
-func (w *walk) trust() {
-	if len(w.trusted) == 0 {
-		return
-	}
-	for changed := true; changed; {
-		changed = false
-		for k, s := range w.seen {
-			for _, other := range s.with {
-				if w.trusted[k] != w.trusted[other] {
-					w.trusted[k], w.trusted[other], changed = true, true, true
-				}
-			}
-		}
-	}
 }
 
 // gapsAndAnchor sets the status of a log without a fault.

@@ -11,6 +11,11 @@ type AuditCheckpoint struct {
 	Note    string    `json:"note" doc:"The signed note, as witnesses keep it: origin, size, root of the tree, hash of the last record, time, keys, signatures."`
 }
 
+// AuditRotation is what POST /v1/audit/rotate-key takes.
+type AuditRotation struct {
+	Reason string `json:"reason" minLength:"1" maxLength:"1024" doc:"In one line. It is in the log for good." example:"yearly change"`
+}
+
 // AuditProof shows that a record is in the log, to whoever knows the verifier key. It has no personal values.
 type AuditProof struct {
 	Version    int             `json:"holdfast-audit-proof" doc:"1."`

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/holdfast-mq/holdfast/admin"
@@ -20,6 +21,19 @@ func proving(b *builder) {
 		},
 	}, func(ctx context.Context, _ *struct{}) (*answer[api.AuditCheckpoint], error) {
 		return answerOf(log.Checkpoint(ctx))
+	})
+	asked(b, route{
+		method: http.MethodPost, path: "/v1/audit/rotate-key", id: "rotate-audit-key", tag: "audit", right: api.Admin, slow: true,
+		summary: "Change the key that signs the audit log",
+		description: "The new key is that of the file beside audit.key with .new at its end, or one that the node makes there. The log has a record of it, both keys sign what the log then has, and the new one takes the file of " +
+			"the old one. Whoever believes the old key believes the new one by that checkpoint, which is the answer.",
+		problems: map[api.Sort]string{
+			api.WrongState: "The new key's file cannot be used, or the log is not the one that was signed before.", api.Unsupported: "The node has no key, or no audit log.",
+			api.DiskFull: "The disk is full; nothing was changed.",
+		},
+		bodyRequired: true, requestSample: json.RawMessage(`{"reason":"yearly change"}`),
+	}, func(ctx context.Context, _ *WithBody, req *api.AuditRotation, wrong []api.Fault) (*answer[api.AuditCheckpoint], error) {
+		return answerOf(log.Rotate(ctx, req, wrong...))
 	})
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/audit/{id}/proof", id: "prove-audit-record", tag: "audit", right: api.AuditRead, scoped: true,

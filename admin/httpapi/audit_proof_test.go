@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
@@ -31,5 +32,28 @@ func TestARecordIsProved(t *testing.T) {
 	off := serve(t, func(s *httpapi.Server) { s.Records = f.Records })
 	if w := off.do(t, call{method: http.MethodPost, path: "/v1/audit/checkpoint"}); w.Code != http.StatusNotImplemented {
 		t.Errorf("without a log: got %d", w.Code)
+	}
+}
+
+// A key is changed while the log is written, by an admin, and who knows the old one follows.
+func TestTheAuditKeyIsChanged(t *testing.T) {
+	t.Parallel()
+	f, db := audited(t)
+	calls(t, f, db, "x")
+	old := f.AuditLog.Key.Public()
+	if w := f.do(t, call{method: http.MethodPost, path: "/v1/audit/rotate-key", body: `{}`}); w.Code != 422 {
+		t.Errorf("without a reason: got %d %s", w.Code, w.Body)
+	}
+	made := ok[api.AuditCheckpoint](t, f, call{method: http.MethodPost, path: "/v1/audit/rotate-key", body: `{"reason":"yearly change"}`})
+	if f.AuditLog.Key.Public() == old || made.Key != f.AuditLog.Key.VerifierKey(made.Log) {
+		t.Errorf("made %+v", made)
+	}
+	list := ok[api.AuditPage](t, f, call{method: http.MethodGet, path: "/v1/audit?kind=KeyChange"}).Records
+	if len(list) != 1 || list[0].Actor != "local" || list[0].Seq > made.Records || !strings.Contains(string(list[0].Extra), made.Key) || !strings.Contains(string(list[0].Extra), "yearly change") {
+		t.Fatalf("recorded %+v", list)
+	}
+	w := f.do(t, call{method: http.MethodGet, path: "/v1/audit/" + list[0].ID + "/proof"})
+	if report, err := audit.VerifyProof(w.Body.Bytes(), audit.VerifyOptions{Keys: []audit.Public{old}}); err != nil || report.Status != audit.Intact {
+		t.Errorf("by the old key: %+v, %v", report, err)
 	}
 }

@@ -43,7 +43,7 @@ func Proof(text []byte, vkey string) error {
 			last := n.Text[strings.LastIndexByte(n.Text, ' ')+1:]
 			raw, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(last))
 			next, _ := note.NewEd25519VerifierKey(first.Name(), raw)
-			if v, err := note.NewVerifier(next); err == nil {
+			if v, err := note.NewVerifier(next); err == nil && v.KeyHash() != first.KeyHash() {
 				keys = append(keys, v)
 			}
 		}

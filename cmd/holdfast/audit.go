@@ -18,7 +18,7 @@ func (a *app) auditCommand(g *global) *cobra.Command {
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
 	cmd.AddCommand(a.auditQueryCommand(g), a.auditShowCommand(g), a.auditExportCommand(g), a.auditKPIsCommand(g), a.auditVerify(g))
-	cmd.AddCommand(a.auditCheckpointCommand(g), a.auditProveCommand(g), a.auditHoldCommand(g), a.auditHoldsCommand(g), a.auditReleaseCommand(g), a.auditEraseCommand(g))
+	cmd.AddCommand(a.auditCheckpointCommand(g), a.auditProveCommand(g), a.auditHoldCommand(g), a.auditHoldsCommand(g), a.auditReleaseCommand(g), a.auditEraseCommand(g), a.auditRotateCommand(g))
 	return cmd
 }
 

@@ -36,6 +36,43 @@ that was changed or cut off: holdfast audit verify --witness reads a file of not
 	}
 }
 
+func (a *app) auditRotateCommand(g *global) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "rotate-key",
+		Short: "Change the key that signs the audit log",
+		Long: `Change the key that signs the audit log, while the node runs. The new key is that of
+the file beside audit.key with .new at its end, or one that the node makes there. The
+log has a record of it, and both keys sign what the log then has: whoever believes the
+old key believes the new one by that. Then the new key takes the file of the old one.
+The note that both have signed is printed.
+
+Nodes that share a database: put the new key beside the audit.key of each of them first.`,
+		Example: `  holdfast audit rotate-key --reason 'yearly change'`,
+		Args:    args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if reason == "" {
+				return usage(errReason)
+			}
+			c, err := a.client(cmd, g)
+			if err != nil {
+				return err
+			}
+			made, err := c.Audit().Rotate(cmd.Context(), reason) // it waits for the record
+			switch {
+			case err != nil:
+				return err
+			case g.json:
+				return printJSON(a.stdout, made)
+			}
+			_, err = io.WriteString(a.stdout, made.Note)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, in one line, for the audit log")
+	return cmd
+}
+
 func (a *app) auditProveCommand(g *global) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{

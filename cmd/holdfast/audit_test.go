@@ -146,4 +146,26 @@ func TestAnAuditExportIsVerifiedWithoutItsNode(t *testing.T) {
 	}
 	refused(t, exitFailure, []string{"not a proof"}, "audit", "verify", "--proof", file, "--key", key)
 	refused(t, exitUsage, []string{"exclude"}, append(verify, "--proof", proof)...)
+
+	next := filepath.Join(dir, "data", "audit.key.new")
+	if err := os.WriteFile(next, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, exitConflict, []string{"cannot be used"}, "audit", "rotate-key", "--reason", "yearly", "--url", node.url())
+	if err := os.Remove(next); err != nil {
+		t.Fatal(err)
+	}
+	if note := succeeds(t, "audit", "rotate-key", "--reason", "yearly", "--url", node.url()); strings.Count(note, "\nkey ") != 2 {
+		t.Errorf("the key is changed: %s", note)
+	}
+	again := filepath.Join(dir, "again.jsonl")
+	succeeds(t, "audit", "export", "--out", again, "--url", node.url())
+	succeeds(t, "audit", "verify", "--file", again, "--key", key)
+	if err := node.end(); err != nil {
+		t.Fatal(err)
+	}
+	succeeds(t, "audit", "verify", "--config", node.args[len(node.args)-1], "--key", key)
+	if got := succeeds(t, "audit", "verify", "--config", node.args[len(node.args)-1]); strings.Contains(got, key) {
+		t.Errorf("the old key signs still: %s", got)
+	}
 }
