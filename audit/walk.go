@@ -306,7 +306,7 @@ func (w *walk) judge() error {
 	w.trust()
 	var beyond, bad int64
 	for k, s := range w.seen {
-		if len(w.trusted) > 0 && !w.trusted[k] {
+		if !w.counts(k) {
 			continue
 		}
 		if s.good > r.Anchored {
@@ -323,7 +323,7 @@ func (w *walk) judge() error {
 	if bad > 0 {
 		good := int64(0)
 		for k, s := range w.seen {
-			if (len(w.trusted) == 0 || w.trusted[k]) && s.good < bad {
+			if w.counts(k) && s.good < bad {
 				good = max(good, s.good)
 			}
 		}
@@ -356,6 +356,9 @@ func (w *walk) judge() error {
 	w.gapsAndAnchor()
 	return nil
 }
+
+// counts reports whether what a key has signed counts. Of a copy this store has taken only checkpoints by keys that it knew.
+func (w *walk) counts(k Public) bool { return !w.log.Own || len(w.trusted) == 0 || w.trusted[k] }
 
 // trust believes the keys to which a believed one has handed over, and those that have handed over to one.
 func (w *walk) trust() {

@@ -60,7 +60,7 @@ func (n *Node) auditHealth(add addCheck) {
 		status = api.Degraded
 		detail += "; no checkpoint is signed: " + problem
 	}
-	status, detail = n.watch.health(status, detail)
+	status, detail = n.vouched(n.watch.health(status, detail))
 	add("audit log", status, detail)
 }
 

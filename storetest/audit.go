@@ -29,6 +29,8 @@ func audits(t *testing.T, m Maker) {
 		"the lease has one holder":                 leaseHolder,
 		"an appender that wakes up writes nothing": lateAppender,
 		"a forged purge is found":                  forgedPurge, // A6
+		"checkpoints of others are kept":           checkpointsOfOthers,
+		"others vouch for the log":                 checkpointsReturned,
 		"a purge takes what is old":                purgeTakes,
 		"a purge that died goes on":                purgeGoesOn,
 		"a hold keeps records":                     holdKeeps,
