@@ -144,6 +144,9 @@ func (l *Log) Checkpoints(ctx context.Context) error {
 	}
 }
 
+// Unkept returns how often the witness could not be read or written.
+func (l *Log) Unkept() int64 { return l.unkept.Load() }
+
 // Problem returns why the log could not be anchored when that was tried last; "" if it was.
 func (l *Log) Problem() string {
 	if p := l.unsigned.Load(); p != nil {
@@ -157,7 +160,8 @@ var ErrRewritten = errors.New("the audit log is not the one that was signed befo
 
 // Checkpoint signs what the log contains, keeps that, and gives it to the witness. It signs nothing
 // if the log does not continue what it has signed before (ErrRewritten), and does nothing if there is
-// nothing new.
+// nothing new. A witness that cannot be read or written keeps nothing from being signed: it is told, and gets the newest
+// checkpoint once that is possible.
 func (l *Log) Checkpoint(ctx context.Context) error {
 	l.signing.Lock()
 	defer l.signing.Unlock()
@@ -176,7 +180,14 @@ func (l *Log) Checkpoint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	away := l.recall(origin)
+	if away == nil && l.Witness != nil && (newest == nil || l.witnessed.Size > newest.Size) && l.witnessed.Size > 0 {
+		newest = l.witnessed
+	}
 	if newest != nil && newest.Size == log.Size {
+		if away != nil {
+			return away
+		}
 		return l.again(ctx, origin, log.Size)
 	}
 	tree := tilesOf(ctx, l.Store, log.Log)
@@ -199,6 +210,9 @@ func (l *Log) Checkpoint(ctx context.Context) error {
 	if err := l.Store.AddCheckpoint(ctx, &rows.AuditCheckpoint{Origin: origin, Size: c.Size, Root: c.Root[:], Note: signed, Seen: rows.Now}); err != nil {
 		return err
 	}
+	if away != nil {
+		return away
+	}
 	return l.witness(ctx, signed, &c)
 }
 
@@ -208,6 +222,7 @@ func (l *Log) witness(ctx context.Context, signed string, c *Checkpoint) error {
 		return nil
 	}
 	if err := l.Witness.Keep(ctx, signed); err != nil {
+		l.unkept.Add(1)
 		return fmt.Errorf("give checkpoint to the witness: %w", err)
 	}
 	l.witnessed = c
@@ -230,40 +245,35 @@ func (l *Log) again(ctx context.Context, origin string, size int64) error {
 	return l.witness(ctx, row.Note, &c)
 }
 
-// newest returns the largest checkpoint that this log was given, by the store or the witness. What the
-// witness has is read once.
-func (l *Log) newest(ctx context.Context, origin string) (c *Checkpoint, err error) {
+// newest returns the largest checkpoint of this log that the store has.
+func (l *Log) newest(ctx context.Context, origin string) (*Checkpoint, error) {
 	row, err := l.Store.Newest(ctx, origin)
 	if err != nil {
 		return nil, fmt.Errorf("read checkpoints of %s: %w", origin, err)
 	}
-	if row != nil {
-		stored, err := ParseCheckpoint(row.Note)
-		if err != nil {
-			return nil, err
-		}
-		c = &stored
-	}
-	if l.Witness == nil {
-		return c, nil
-	}
-	if l.witnessed == nil || l.witnessed.Origin != origin {
-		l.witnessed = &Checkpoint{Origin: origin}
-		if err := l.Witness.Each(func(text string) error {
-			if k, err := ParseCheckpoint(text); err == nil && k.Origin == origin && k.Size > l.witnessed.Size && k.Keys[0] == l.Key.Public() {
-				l.witnessed = &k
-			}
-			return nil
-		}); err != nil {
-			l.witnessed = nil
-			return nil, fmt.Errorf("read witness: %w", err)
-		}
-	}
-	if c == nil || l.witnessed.Size > c.Size {
-		c = l.witnessed
-	}
-	if c.Size == 0 {
+	if row == nil {
 		return nil, nil
 	}
-	return c, nil
+	c, err := ParseCheckpoint(row.Note)
+	return &c, err
+}
+
+// recall reads what the witness has of this log, once. Until it can be read, nothing is given to it: it may have more than
+// the store.
+func (l *Log) recall(origin string) error {
+	if l.Witness == nil || l.witnessed != nil && l.witnessed.Origin == origin {
+		return nil
+	}
+	most := &Checkpoint{Origin: origin}
+	if err := l.Witness.Each(func(text string) error {
+		if k, err := ParseCheckpoint(text); err == nil && k.Origin == origin && k.Size > most.Size && k.Keys[0] == l.Key.Public() {
+			most = &k
+		}
+		return nil
+	}); err != nil {
+		l.unkept.Add(1)
+		return fmt.Errorf("read witness: %w", err)
+	}
+	l.witnessed = most
+	return nil
 }

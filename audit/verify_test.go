@@ -469,3 +469,53 @@ func TestAWitnessGetsWhatItMissed(t *testing.T) {
 		t.Errorf("the witness has %d checkpoints, %v; want 2", kept, err)
 	}
 }
+
+// unread is a witness that cannot be read for one call.
+type unread struct {
+	audit.Witness
+
+	fails bool
+}
+
+func (u *unread) Each(yield func(note string) error) error {
+	if u.fails {
+		return errors.New("not mounted")
+	}
+	return u.Witness.Each(yield)
+}
+
+// A witness that is away keeps nothing from being signed. What it has counts as soon as it is back.
+func TestALogIsSignedWithoutItsWitness(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	kept := r.log.Witness
+	r.grow(5)
+	r.log.Witness = nil
+	r.grow(5)
+	r.log = &audit.Log{Store: r.log.Store, Journal: r.log.Journal, Site: "site", Node: "node", Key: r.log.Key, Witness: &unread{kept, true}}
+	if err := r.log.Checkpoint(t.Context()); err == nil || r.log.Unkept() != 1 {
+		t.Errorf("%v, and %d times it was away", err, r.log.Unkept())
+	}
+	if err := r.db.Append(t.Context(), holdfast.Entry{Kind: holdfast.Called, Code: "test", Subject: "last", Actor: "anna"}); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "it is in the log", func() bool { list, err := r.db.Followers(t.Context()); return err == nil && list[0].Unread.IsZero() })
+	if err := r.log.Checkpoint(t.Context()); err == nil {
+		t.Error("nobody is told that the witness is away")
+	}
+	if c := r.shelf().checkpoints; c[len(c)-1].Size != r.size() {
+		t.Errorf("%d of %d records are signed", c[len(c)-1].Size, r.size())
+	}
+	r.log.Witness = kept
+	if err := r.log.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	last := int64(0)
+	if err := kept.Each(func(note string) error {
+		c, err := audit.ParseCheckpoint(note)
+		last = c.Size
+		return err
+	}); err != nil || last != r.size() {
+		t.Errorf("the witness has %d of %d records, %v", last, r.size(), err)
+	}
+}
