@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -295,12 +296,21 @@ var tamperings = map[string]struct {
 	}, audit.PurgeForged},
 }
 
+var (
+	tamperRecords = flag.Int("tamperrecords", 1030, "how many records the log has in which TestTamperingIsNamed tampers")
+	tamperPlaces  = flag.Int("tamperplaces", 30, "at how many places it does; as many as records: at each")
+)
+
 // Each tampering is named, at the record where it was done.
 func TestTamperingIsNamed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var signedAt []int64
-	for _, n := range []int{255, 300, 45, 400, 30} {
+	parts := []int{255, 300, 45, 400, 30}
+	for left := *tamperRecords - 1030; left > 0; left -= 1000 {
+		parts = append(parts, min(left, 1000))
+	}
+	for _, n := range parts {
 		r.grow(n)
 		signedAt = append(signedAt, r.size())
 	}
@@ -314,22 +324,31 @@ func TestTamperingIsNamed(t *testing.T) {
 		places = append(places, at-1, at, min(at+1, size))
 	}
 	random := rand.New(rand.NewPCG(14, 42))
-	for len(places) < 30 {
+	for len(places) < min(*tamperPlaces, *tamperRecords-1) {
 		places = append(places, 1+random.Int64N(size))
 	}
-	for name, c := range tamperings {
-		for _, seq := range places {
-			s := whole.clone()
-			c.do(s, seq)
-			want, at := expected(name, c.want, seq, size, signedAt)
-			report, err := audit.Verify(t.Context(), s, r.options())
-			if err != nil || len(report.Logs) != 1 {
-				t.Fatalf("%s at %d: %+v, %v", name, seq, report, err)
-			}
-			if got := report.Logs[0]; report.Status != audit.Broken || got.Fault != want || got.Seq != at {
-				t.Errorf("%s at %d of %d: %s at %d (%s), want %s at %d", name, seq, size, got.Fault, got.Seq, got.Detail, want, at)
-			}
+	if *tamperPlaces >= *tamperRecords {
+		places = places[:0]
+		for seq := int64(1); seq <= size; seq++ {
+			places = append(places, seq)
 		}
+	}
+	for name, c := range tamperings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, seq := range places {
+				s := whole.clone()
+				c.do(s, seq)
+				want, at := expected(name, c.want, seq, size, signedAt)
+				report, err := audit.Verify(t.Context(), s, r.options())
+				if err != nil || len(report.Logs) != 1 {
+					t.Fatalf("at %d: %+v, %v", seq, report, err)
+				}
+				if got := report.Logs[0]; report.Status != audit.Broken || got.Fault != want || got.Seq != at {
+					t.Errorf("at %d of %d: %s at %d (%s), want %s at %d", seq, size, got.Fault, got.Seq, got.Detail, want, at)
+				}
+			}
+		})
 	}
 }
 
