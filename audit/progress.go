@@ -73,7 +73,7 @@ func (p *Progress) resume(w *walk) (after int64, ok bool) {
 	if !known || at.size < w.log.Cut || at.size > w.log.Size || len(w.gaps) > 0 {
 		return 0, false
 	}
-	w.head, w.tree, w.treed, w.seen, w.asked, w.erased = at.head, at.tree.clone(), at.treed, cloned(at.seen), at.size, at.erased
+	w.head, w.tree, w.treed, w.seen, w.asked, w.erased = at.head, at.tree.clone(), at.treed, cloned(at.seen), at.size-1, at.erased
 	return at.size, true
 }
 

@@ -75,6 +75,15 @@ func describe(_ context.Context, page []holdfast.Entry) (list []audit.Record, er
 // grow appends records and signs a checkpoint.
 func (r *rig) grow(n int) {
 	r.t.Helper()
+	r.add(n)
+	if err := r.log.Checkpoint(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// add appends records.
+func (r *rig) add(n int) {
+	r.t.Helper()
 	for n > 0 {
 		some := make([]holdfast.Entry, min(n, holdfast.MaxEntries))
 		for i := range some {
@@ -87,9 +96,6 @@ func (r *rig) grow(n int) {
 		n -= len(some)
 	}
 	waittest.Until(r.t, "all is in the log", func() bool { list, err := r.db.Followers(r.t.Context()); return err == nil && list[0].Unread.IsZero() })
-	if err := r.log.Checkpoint(r.t.Context()); err != nil {
-		r.t.Fatal(err)
-	}
 }
 
 func (r *rig) options() audit.VerifyOptions {

@@ -105,7 +105,7 @@ func (w *walk) run(ctx context.Context, last int64) error {
 func (w *walk) begin(ctx context.Context) (after int64, err error) {
 	if w.Progress != nil {
 		if after, ok := w.Progress.resume(w); ok {
-			return after, nil
+			return after, w.checkpoints(ctx, after) // it may have been signed since
 		}
 	}
 	return w.log.Cut, w.prefix(ctx)
