@@ -147,6 +147,9 @@ func (l *Log) Checkpoints(ctx context.Context) error {
 	}
 }
 
+// Unkept returns how often the witness could not be read or written.
+func (l *Log) Unkept() int64 { return l.unkept.Load() }
+
 // Problem returns why the log could not be anchored when that was tried last; "" if it was.
 func (l *Log) Problem() string {
 	if p := l.unsigned.Load(); p != nil {
@@ -191,7 +194,8 @@ func (l *Log) stored(ctx context.Context) (note string, c Checkpoint, err error)
 
 // Checkpoint signs what the log contains, keeps that, and gives it to the witness. It signs nothing
 // if the log does not continue what it has signed before (ErrRewritten), and does nothing if there is
-// nothing new.
+// nothing new. A witness that cannot be read or written keeps nothing from being signed: it is told, and gets the newest
+// checkpoint once that is possible.
 func (l *Log) Checkpoint(ctx context.Context) error {
 	l.signing.Lock()
 	defer l.signing.Unlock()
@@ -218,6 +222,10 @@ func (l *Log) sign(ctx context.Context, next *Key) error {
 	if err != nil {
 		return err
 	}
+	away := l.recall(origin)
+	if away == nil && l.Witness != nil && (newest == nil || l.witnessed.Size > newest.Size) && l.witnessed.Size > 0 {
+		newest = l.witnessed
+	}
 	if err := l.takeOver(ctx, newest); err != nil {
 		return err
 	}
@@ -225,6 +233,9 @@ func (l *Log) sign(ctx context.Context, next *Key) error {
 		next = nil
 	}
 	if newest != nil && newest.Size == log.Size && next == nil {
+		if away != nil {
+			return away
+		}
 		return l.again(ctx, origin, log.Size)
 	}
 	tree := tilesOf(ctx, l.Store, log.Log)
@@ -251,6 +262,9 @@ func (l *Log) sign(ctx context.Context, next *Key) error {
 	if err := l.Store.AddCheckpoint(ctx, &rows.AuditCheckpoint{Origin: origin, Size: c.Size, Root: c.Root[:], Note: signed, Seen: rows.Now}); err != nil {
 		return err
 	}
+	if away != nil {
+		return away
+	}
 	return l.witness(ctx, signed, &c)
 }
 
@@ -260,6 +274,7 @@ func (l *Log) witness(ctx context.Context, signed string, c *Checkpoint) error {
 		return nil
 	}
 	if err := l.Witness.Keep(ctx, signed); err != nil {
+		l.unkept.Add(1)
 		return fmt.Errorf("%w: %w", ErrWitness, err)
 	}
 	l.witnessed = c
@@ -282,35 +297,32 @@ func (l *Log) again(ctx context.Context, origin string, size int64) error {
 	return l.witness(ctx, row.Note, &c)
 }
 
-// newest returns the largest checkpoint that this log was given, by the store or the witness. What the
-// witness has of this key, and of those before it, is read once.
-func (l *Log) newest(ctx context.Context, origin string) (c *Checkpoint, err error) {
+// newest returns the largest checkpoint of this log that the store has.
+func (l *Log) newest(ctx context.Context, origin string) (*Checkpoint, error) {
 	row, err := l.Store.Newest(ctx, origin)
 	if err != nil {
 		return nil, fmt.Errorf("read checkpoints of %s: %w", origin, err)
 	}
-	if row != nil {
-		stored, err := ParseCheckpoint(row.Note)
-		if err != nil {
-			return nil, err
-		}
-		c = &stored
-	}
-	if l.Witness == nil {
-		return c, nil
-	}
-	if l.witnessed == nil || l.witnessed.Origin != origin {
-		if l.witnessed, err = l.readWitness(origin); err != nil {
-			return nil, err
-		}
-	}
-	if c == nil || l.witnessed.Size > c.Size {
-		c = l.witnessed
-	}
-	if c.Size == 0 {
+	if row == nil {
 		return nil, nil
 	}
-	return c, nil
+	c, err := ParseCheckpoint(row.Note)
+	return &c, err
+}
+
+// recall reads what the witness has of this log, once. Until it can be read, nothing is given to it: it may have more than
+// the store.
+func (l *Log) recall(origin string) error {
+	if l.Witness == nil || l.witnessed != nil && l.witnessed.Origin == origin {
+		return nil
+	}
+	most, err := l.readWitness(origin)
+	if err != nil {
+		l.unkept.Add(1)
+		return fmt.Errorf("%w: %w", ErrWitness, err)
+	}
+	l.witnessed = most
+	return nil
 }
 
 // readWitness returns the largest checkpoint that the witness has of a log; size 0: none.

@@ -51,6 +51,7 @@ type Log struct {
 	Logger *slog.Logger // nil: none
 
 	failures atomic.Int64
+	unkept   atomic.Int64
 	leads    atomic.Bool
 	grown    atomic.Int64 // records appended by this process
 	ring     chan struct{}

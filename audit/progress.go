@@ -70,7 +70,7 @@ func (p *Progress) resume(w *walk) (after int64, ok bool) {
 	if !known || at.size < w.log.Cut || at.size > w.log.Size || len(w.gaps) > 0 {
 		return 0, false
 	}
-	w.head, w.tree, w.treed, w.seen, w.asked, w.erased = at.head, at.tree.clone(), at.treed, cloned(at.seen), at.size, maps.Clone(at.erased)
+	w.head, w.tree, w.treed, w.seen, w.asked, w.erased = at.head, at.tree.clone(), at.treed, cloned(at.seen), at.size-1, maps.Clone(at.erased)
 	return at.size, true
 }
 
@@ -79,7 +79,6 @@ func cloned(seen map[Public]*signed) map[Public]*signed {
 	list := make(map[Public]*signed, len(seen))
 	for k, s := range seen {
 		one := *s
-		one.with = slices.Clone(s.with)
 		list[k] = &one
 	}
 	return list

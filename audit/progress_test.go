@@ -46,6 +46,17 @@ func TestAVerificationGoesOnWhereTheLastOneEnded(t *testing.T) {
 			t.Errorf("%+v, and %d verified; want all %d", got, o.Progress.Verified(origin), size)
 		}
 	}
+	signed := r.size()
+	r.add(7)
+	if got := verify(r.log.Store, audit.Intact, 9); got.Anchored != signed || got.Witnessed != signed {
+		t.Errorf("%+v; want %d signed", got, signed)
+	}
+	if err := r.log.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := verify(r.log.Store, audit.Intact, 0); got.Anchored != r.size() || got.Witnessed != r.size() {
+		t.Errorf("what was signed after it had been verified: %+v", got)
+	}
 	before := r.shelf()
 	r.grow(300)
 	for name, seq := range map[string]int64{"change": before.log.Size + 20, "delete": before.log.Size + 1, "cut tail": before.log.Size - 5, "forge": before.log.Size + 7} {

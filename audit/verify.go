@@ -47,7 +47,7 @@ type VerifyOptions struct {
 	// believed as well. None: every key is believed, and the result is Unanchored at best.
 	Keys []Public
 	// Witness has checkpoints that are not in the store. Nil: there is none.
-	Witness Witness
+	Witness Notes
 	Origin  string    // verify only this log; empty: all
 	Now     time.Time // zero: time.Now
 	// Progress is what earlier verifications have read, which this one does not read again. Nil: it reads

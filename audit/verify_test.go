@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -74,6 +75,15 @@ func describe(_ context.Context, page []holdfast.Entry) (list []audit.Record, er
 // grow appends records and signs a checkpoint.
 func (r *rig) grow(n int) {
 	r.t.Helper()
+	r.add(n)
+	if err := r.log.Checkpoint(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// add appends records.
+func (r *rig) add(n int) {
+	r.t.Helper()
 	for n > 0 {
 		some := make([]holdfast.Entry, min(n, holdfast.MaxEntries))
 		for i := range some {
@@ -86,9 +96,6 @@ func (r *rig) grow(n int) {
 		n -= len(some)
 	}
 	waittest.Until(r.t, "all is in the log", func() bool { list, err := r.db.Followers(r.t.Context()); return err == nil && list[0].Unread.IsZero() })
-	if err := r.log.Checkpoint(r.t.Context()); err != nil {
-		r.t.Fatal(err)
-	}
 }
 
 func (r *rig) options() audit.VerifyOptions {
@@ -295,12 +302,21 @@ var tamperings = map[string]struct {
 	}, audit.PurgeForged},
 }
 
+var (
+	tamperRecords = flag.Int("tamperrecords", 1030, "how many records the log has in which TestTamperingIsNamed tampers")
+	tamperPlaces  = flag.Int("tamperplaces", 30, "at how many places it does; as many as records: at each")
+)
+
 // Each tampering is named, at the record where it was done.
 func TestTamperingIsNamed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var signedAt []int64
-	for _, n := range []int{255, 300, 45, 400, 30} {
+	parts := []int{255, 300, 45, 400, 30}
+	for left := *tamperRecords - 1030; left > 0; left -= 1000 {
+		parts = append(parts, min(left, 1000))
+	}
+	for _, n := range parts {
 		r.grow(n)
 		signedAt = append(signedAt, r.size())
 	}
@@ -314,22 +330,31 @@ func TestTamperingIsNamed(t *testing.T) {
 		places = append(places, at-1, at, min(at+1, size))
 	}
 	random := rand.New(rand.NewPCG(14, 42))
-	for len(places) < 30 {
+	for len(places) < min(*tamperPlaces, *tamperRecords-1) {
 		places = append(places, 1+random.Int64N(size))
 	}
-	for name, c := range tamperings {
-		for _, seq := range places {
-			s := whole.clone()
-			c.do(s, seq)
-			want, at := expected(name, c.want, seq, size, signedAt)
-			report, err := audit.Verify(t.Context(), s, r.options())
-			if err != nil || len(report.Logs) != 1 {
-				t.Fatalf("%s at %d: %+v, %v", name, seq, report, err)
-			}
-			if got := report.Logs[0]; report.Status != audit.Broken || got.Fault != want || got.Seq != at {
-				t.Errorf("%s at %d of %d: %s at %d (%s), want %s at %d", name, seq, size, got.Fault, got.Seq, got.Detail, want, at)
-			}
+	if *tamperPlaces >= *tamperRecords {
+		places = places[:0]
+		for seq := int64(1); seq <= size; seq++ {
+			places = append(places, seq)
 		}
+	}
+	for name, c := range tamperings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, seq := range places {
+				s := whole.clone()
+				c.do(s, seq)
+				want, at := expected(name, c.want, seq, size, signedAt)
+				report, err := audit.Verify(t.Context(), s, r.options())
+				if err != nil || len(report.Logs) != 1 {
+					t.Fatalf("at %d: %+v, %v", seq, report, err)
+				}
+				if got := report.Logs[0]; report.Status != audit.Broken || got.Fault != want || got.Seq != at {
+					t.Errorf("at %d of %d: %s at %d (%s), want %s at %d", seq, size, got.Fault, got.Seq, got.Detail, want, at)
+				}
+			}
+		})
 	}
 }
 
@@ -467,5 +492,55 @@ func TestAWitnessGetsWhatItMissed(t *testing.T) {
 	kept := 0
 	if err := r.log.Witness.Each(func(string) error { kept++; return nil }); err != nil || kept != 2 {
 		t.Errorf("the witness has %d checkpoints, %v; want 2", kept, err)
+	}
+}
+
+// unread is a witness that cannot be read for one call.
+type unread struct {
+	audit.Witness
+
+	fails bool
+}
+
+func (u *unread) Each(yield func(note string) error) error {
+	if u.fails {
+		return errors.New("not mounted")
+	}
+	return u.Witness.Each(yield)
+}
+
+// A witness that is away keeps nothing from being signed. What it has counts as soon as it is back.
+func TestALogIsSignedWithoutItsWitness(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	kept := r.log.Witness
+	r.grow(5)
+	r.log.Witness = nil
+	r.grow(5)
+	r.log = &audit.Log{Store: r.log.Store, Journal: r.log.Journal, Site: "site", Node: "node", Key: r.log.Key, Witness: &unread{kept, true}}
+	if err := r.log.Checkpoint(t.Context()); err == nil || r.log.Unkept() != 1 {
+		t.Errorf("%v, and %d times it was away", err, r.log.Unkept())
+	}
+	if err := r.db.Append(t.Context(), holdfast.Entry{Kind: holdfast.Called, Code: "test", Subject: "last", Actor: "anna"}); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "it is in the log", func() bool { list, err := r.db.Followers(t.Context()); return err == nil && list[0].Unread.IsZero() })
+	if err := r.log.Checkpoint(t.Context()); err == nil {
+		t.Error("nobody is told that the witness is away")
+	}
+	if c := r.shelf().checkpoints; c[len(c)-1].Size != r.size() {
+		t.Errorf("%d of %d records are signed", c[len(c)-1].Size, r.size())
+	}
+	r.log.Witness = kept
+	if err := r.log.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	last := int64(0)
+	if err := kept.Each(func(note string) error {
+		c, err := audit.ParseCheckpoint(note)
+		last = c.Size
+		return err
+	}); err != nil || last != r.size() {
+		t.Errorf("the witness has %d of %d records, %v", last, r.size(), err)
 	}
 }

@@ -104,7 +104,7 @@ func (w *walk) run(ctx context.Context, last int64) error {
 func (w *walk) begin(ctx context.Context) (after int64, err error) {
 	if w.Progress != nil {
 		if after, ok := w.Progress.resume(w); ok {
-			return after, nil
+			return after, w.checkpoints(ctx, after) // it may have been signed since
 		}
 	}
 	return w.log.Cut, w.prefix(ctx)
@@ -301,7 +301,7 @@ func (w *walk) judge() error {
 	l, r := w.log, &w.report
 	var beyond, bad int64
 	for k, s := range w.seen {
-		if len(w.trusted) > 0 && !w.trusted[k] {
+		if !w.counts(k) {
 			continue
 		}
 		if s.good > r.Anchored {
@@ -318,7 +318,7 @@ func (w *walk) judge() error {
 	if bad > 0 {
 		good := int64(0)
 		for k, s := range w.seen {
-			if (len(w.trusted) == 0 || w.trusted[k]) && s.good < bad {
+			if w.counts(k) && s.good < bad {
 				good = max(good, s.good)
 			}
 		}
@@ -351,6 +351,9 @@ func (w *walk) judge() error {
 	w.gapsAndAnchor()
 	return nil
 }
+
+// counts reports whether what a key has signed counts. Of a copy this store has taken only checkpoints by keys that it knew.
+func (w *walk) counts(k Public) bool { return !w.log.Own || len(w.trusted) == 0 || w.trusted[k] }
 
 // gapsAndAnchor sets the status of a log without a fault.
 func (w *walk) gapsAndAnchor() {

@@ -14,6 +14,11 @@ import (
 type Witness interface {
 	// Keep returns when the checkpoint is kept for good.
 	Keep(ctx context.Context, note string) error
+	Notes
+}
+
+// Notes are checkpoints that somebody keeps away from the database.
+type Notes interface {
 	// Each calls yield for each checkpoint that was kept.
 	Each(yield func(note string) error) error
 }

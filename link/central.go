@@ -44,6 +44,9 @@ type CentralConfig struct {
 	// Copies takes the audit logs of the sites. Nil: this central takes none.
 	Copies sites.Copies
 
+	// Witness exchanges checkpoints of audit logs with the sites. Nil: none are.
+	Witness Witness
+
 	// AtWork limits the requests that are at work at one time, over all sites, in MiB; a small
 	// request counts as 64 KiB. Bodies that arrive slowly have as much room again. Zero: 16.
 	AtWork     int

@@ -56,6 +56,8 @@ type SiteConfig struct {
 	Overdue func(ctx context.Context) (map[string]time.Duration, error)
 	// Telemetry reads the audit logs of this site, which go to central. Nil: none do.
 	Telemetry sites.Logs
+	// Witness exchanges checkpoints of audit logs with central. Nil: none are.
+	Witness Witness
 	// Call returns how an operation stands that an audit record is about. It is called
 	// concurrently. False: nothing is known of it, or it is not tracked. Nil: none is known.
 	Call func(ctx context.Context, id holdfast.ID) (call sites.Call, ok bool)

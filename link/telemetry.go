@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/link/sites"
@@ -30,12 +31,27 @@ const (
 type shipment struct {
 	Logs  []sites.Log  `json:"logs,omitempty"`
 	Batch *sites.Batch `json:"batch,omitempty"`
+	// Vouching comes with a question: it is about checkpoints.
+	Vouching *audit.Vouching `json:"vouching,omitempty"`
 }
 
 // shipped is the answer: what central has of each log.
 type shipped struct {
-	Copies []sites.Copy `json:"copies"`
+	Copies   []sites.Copy    `json:"copies"`
+	Vouching *audit.Vouching `json:"vouching,omitempty"`
 }
+
+// Witness exchanges checkpoints of audit logs with another node. audit.Peers implements it. Its methods may be called
+// concurrently.
+type Witness interface {
+	// Told takes what a peer says: a site, or Uplink.
+	Told(ctx context.Context, peer string, v audit.Vouching)
+	// Tell returns what a peer is to be told. origins are logs that the peer has named as its own.
+	Tell(ctx context.Context, peer string, origins ...string) (audit.Vouching, error)
+}
+
+// Uplink is the name of central, as a peer of a site's Witness.
+const Uplink = "central"
 
 // Codes of refused batches.
 const (
@@ -83,7 +99,7 @@ func (c *Central) serveTelemetry(w http.ResponseWriter, r *http.Request, site st
 	out, err := c.take(r.Context(), site, &in)
 	c.state(site).shipped(&in, out, err)
 	if err == nil {
-		write(w, shipped{out})
+		write(w, shipped{out, c.vouch(r.Context(), site, &in)})
 		return
 	}
 	code, status := refusalOf(err)
@@ -109,6 +125,24 @@ func (c *Central) take(ctx context.Context, site string, in *shipment) ([]sites.
 		origins[i] = l.Origin
 	}
 	return c.conf.Copies.Copied(ctx, site, origins)
+}
+
+// vouch exchanges checkpoints with a site. What fails comes with the next question.
+func (c *Central) vouch(ctx context.Context, site string, in *shipment) *audit.Vouching {
+	if c.conf.Witness == nil || in.Batch != nil || in.Vouching == nil {
+		return nil
+	}
+	c.conf.Witness.Told(ctx, site, *in.Vouching)
+	origins := make([]string, 0, len(in.Logs))
+	for _, l := range in.Logs {
+		origins = append(origins, l.Origin)
+	}
+	v, err := c.conf.Witness.Tell(ctx, site, origins...)
+	if err != nil {
+		c.few.LogAttrs(ctx, slog.LevelWarn, "checkpoints not told to a site", slog.String("site", site), slog.Any("error", err))
+		return nil
+	}
+	return &v
 }
 
 // refusalOf returns the code of a batch that cannot be taken as it is. Empty: it may be taken later.

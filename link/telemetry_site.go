@@ -35,8 +35,9 @@ type shipper struct {
 	most int64 // bytes of a batch
 	at   time.Time
 
-	mu   sync.Mutex
-	logs map[string]*shippedLog // by origin
+	mu    sync.Mutex
+	logs  map[string]*shippedLog // by origin
+	again bool                   // there are checkpoints to tell of now
 }
 
 // shippedLog is what a site knows of one of its logs.
@@ -114,15 +115,32 @@ func (h *shipper) notice(list []sites.Log) (ask bool) {
 		h.logs[l.Origin].log = l
 		ask = ask || !h.logs[l.Origin].heard
 	}
-	return ask || len(list) > 0 && time.Since(h.at) >= askEvery
+	return ask || len(list) > 0 && (h.again || time.Since(h.at) >= askEvery)
 }
 
 // ask asks what central has.
 func (h *shipper) ask(ctx context.Context, list []sites.Log) error {
 	list = list[:min(len(list), maxLogs)]
 	var out shipped
-	if err := h.site.ask(ctx, TelemetryPath, h.site.conf.Timeout, shipment{Logs: list}, &out); err != nil {
+	in := shipment{Logs: list}
+	witness := h.site.conf.Witness
+	if witness != nil {
+		v, err := witness.Tell(ctx, Uplink)
+		if err != nil {
+			return err
+		}
+		in.Vouching = &v
+	}
+	if err := h.site.ask(ctx, TelemetryPath, h.site.conf.Timeout, in, &out); err != nil {
 		return err
+	}
+	again := false
+	if witness != nil && out.Vouching != nil {
+		witness.Told(ctx, Uplink, *out.Vouching)
+		if len(in.Vouching.Notes) == 0 { // until now it was not known what central holds
+			v, err := witness.Tell(ctx, Uplink)
+			again = err == nil && len(v.Notes) > 0
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,7 +155,7 @@ func (h *shipper) ask(ctx context.Context, list []sites.Log) error {
 		}
 		of.there, of.told = out.Copies[i], true
 	}
-	h.at = time.Now()
+	h.at, h.again = time.Now(), again
 	return nil
 }
 

@@ -58,18 +58,19 @@ func (n *Node) auditHealth(add addCheck) {
 	}
 	if problem := n.audit.Problem(); problem != "" {
 		status = api.Degraded
-		detail += "; no checkpoint is signed: " + problem
+		detail += "; not anchored: " + problem
 	}
-	status, detail = n.watch.health(status, detail)
+	status, detail = n.vouched(n.watch.health(status, detail))
 	add("audit log", status, detail)
 }
 
 // measuredAudit returns the numbers of the audit log.
 func (n *Node) measuredAudit() metrics.Source {
-	const failures, backlog = "holdfast_audit_write_failures_total", "holdfast_audit_backlog_seconds"
+	const failures, unkept, backlog = "holdfast_audit_write_failures_total", "holdfast_audit_witness_failures_total", "holdfast_audit_backlog_seconds"
 	return metrics.Source{
 		Metrics: append([]metrics.Metric{
 			{Name: failures, Help: "How often audit records could not be written, since the start. They are written later.", Counter: true},
+			{Name: unkept, Help: "How often the witness of the audit log could not be read or written, since the start. It gets the newest checkpoint later.", Counter: true},
 			{Name: backlog, Help: "How far the audit log is behind what has happened."},
 		}, n.watch.metrics()...),
 		Read: func(see func(name string, value int64, label ...string)) {
@@ -77,6 +78,7 @@ func (n *Node) measuredAudit() metrics.Source {
 				return
 			}
 			see(failures, n.audit.Failures())
+			see(unkept, n.audit.Unkept())
 			if s := n.seen.Load(); s != nil {
 				see(backlog, int64(auditLate(s.followers).Seconds()))
 			}

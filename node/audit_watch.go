@@ -63,7 +63,7 @@ func (n *Node) watchAudit(ctx context.Context) error {
 
 // verifyAudit verifies what is new, and tells when the result is another one.
 func (n *Node) verifyAudit(ctx context.Context, progress *audit.Progress) {
-	o := audit.VerifyOptions{Witness: n.audit.Witness, Progress: progress}
+	o := audit.VerifyOptions{Witness: n.witnesses(), Progress: progress}
 	if n.audit.Key != nil {
 		o.Keys = []audit.Public{n.audit.Key.Public()}
 	}

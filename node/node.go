@@ -64,6 +64,7 @@ type Node struct {
 	kept      nodestore.Store
 	audit     *audit.Log // nil: it is switched off
 	watch     auditWatch
+	others    *audit.Peers // nil: nobody exchanges checkpoints with this node
 	special   special
 	metrics   *metrics.Metrics
 	site      *site.Site // delivers and sweeps

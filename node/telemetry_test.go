@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/node"
@@ -92,6 +93,70 @@ func TestCentralKnowsASiteByItsCredential(t *testing.T) {
 	})
 	if _, text := ask(t, "GET", central+"/v1/audit?site=box", ""); !strings.Contains(text, `"records":[]`) {
 		t.Errorf("a site that nobody has added: %s", text)
+	}
+}
+
+// A site and its central keep one another's checkpoints. A site whose log was cut, and all its checkpoints with it, learns from
+// central what it had.
+func TestSiteAndCentralVouchForOneAnother(t *testing.T) {
+	t.Parallel()
+	hub := parse(t, "role: central")
+	hub.Node.ID = "hub"
+	token := ""
+	t.Run("first run", func(t *testing.T) { _, token = ask(t, "POST", serve(t, hub)+"/v1/sites", `{"name":"here"}`) })
+	var of *config.Config
+	whole := t // its folders outlast a run
+	run := func(t *testing.T) (central, site string) {
+		t.Helper()
+		central = serve(t, hub)
+		if of == nil {
+			of = parse(whole, fmt.Sprintf("role: site\ncentral: {url: %q}\n", central))
+			if _, err := link.Enroll(t.Context(), link.EnrollConfig{URL: central, Token: between(token, `"token":"`, `"`), File: of.CredentialFile()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		of.Central.URL = central
+		site = serve(t, of)
+		if status, text := ask(t, "POST", site+"/v1/destinations/central/pause", ""); status != 200 {
+			t.Fatal(status, text)
+		}
+		return central, site
+	}
+	t.Run("signed at the stop", func(t *testing.T) {
+		run(t)
+		waittest.Until(t, "the call is recorded", func() bool {
+			return stored(t, of.Data, "SELECT count(*) FROM hf_audit WHERE kind = 'ApiCall'") > 0
+		})
+	})
+	says := func(t *testing.T, url, part string) {
+		t.Helper()
+		waittest.Until(t, part, func() bool { _, text := ask(t, "GET", url+"/_rf/health", ""); return strings.Contains(text, part) })
+	}
+	t.Run("they exchange", func(t *testing.T) {
+		central, site := run(t)
+		says(t, site, "; checkpoints of it are held by 1 other node")
+		says(t, central, "; checkpoints of it are held by 1 other node")
+		for folder, origin := range map[string]string{hub.Data: "holdfast/here/%", of.Data: "holdfast/hub/%"} {
+			if n := stored(t, folder, "SELECT count(*) FROM hf_audit_checkpoint WHERE origin LIKE '"+origin+"'"); n == 0 {
+				t.Errorf("there is no checkpoint of %s", origin)
+			}
+		}
+	})
+	for _, s := range []string{
+		"DELETE FROM hf_audit_checkpoint", "UPDATE hf_audit_log SET cut = 100", "DELETE FROM hf_audit WHERE seq > 1",
+		"UPDATE hf_audit_log SET cut = 0, size = 1, head = (SELECT hash FROM hf_audit)", "UPDATE hf_audit_tile SET hashes = substr(hashes, 1, 32)",
+	} {
+		change(t, "sqlite", "file:"+filepath.Join(of.Data, "holdfast.db"), s)
+	}
+	if r, err := node.VerifyAudit(t.Context(), of, nil, "", ""); err != nil || r.Status == audit.Broken {
+		t.Fatalf("%+v, %v: the site can see the cut by itself", r, err)
+	}
+	t.Run("the site is told", func(t *testing.T) {
+		_, site := run(t)
+		says(t, site, "central holds")
+	})
+	if r, err := node.VerifyAudit(context.WithoutCancel(t.Context()), of, nil, "", ""); err != nil || r.Status != audit.Broken {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

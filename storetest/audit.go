@@ -27,6 +27,8 @@ func audits(t *testing.T, m Maker) {
 		"a log goes on after a restart":            logGoesOn,      // A2
 		"records are neither changed nor deleted":  recordsStay,
 		"the lease has one holder":                 leaseHolder,
+		"checkpoints of others are kept":           checkpointsOfOthers,
+		"others vouch for the log":                 checkpointsReturned,
 		"a purge takes what is old":                purgeTakes,
 		"a purge that died goes on":                purgeGoesOn,
 		"a hold keeps records":                     holdKeeps,
