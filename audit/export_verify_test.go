@@ -18,6 +18,16 @@ func (s *shelf) Newest(context.Context, string) (c *rows.AuditCheckpoint, err er
 	return c, nil
 }
 
+// HandOvers is for the same.
+func (s *shelf) HandOvers(context.Context, string) (list []string, err error) {
+	for _, c := range s.checkpoints {
+		if audit.HandsOver(c.Note) {
+			list = append(list, c.Note)
+		}
+	}
+	return list, nil
+}
+
 func (s *shelf) export(t *testing.T, f audit.Filter) []byte {
 	t.Helper()
 	var b bytes.Buffer

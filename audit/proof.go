@@ -153,20 +153,16 @@ func batchOf(ctx context.Context, from ProofReader, logs []*rows.AuditLog, f *Fo
 }
 
 // handOvers returns the checkpoints of own logs by which a key has handed over to another, the oldest first.
-func handOvers(ctx context.Context, from Reader, logs []*rows.AuditLog) (list []string, err error) {
-	const some = 1000
+func handOvers(ctx context.Context, from SignedReader, logs []*rows.AuditLog) (list []string, err error) {
 	for _, l := range logs {
-		for size, n := int64(-1), some; l.Own && n == some; {
-			n = 0
-			if err := from.Checkpoints(ctx, l.Origin, size, some, func(c *rows.AuditCheckpoint) error {
-				if size, n = c.Size, n+1; HandsOver(c.Note) {
-					list = append(list, c.Note)
-				}
-				return nil
-			}); err != nil {
-				return nil, fmt.Errorf("read the checkpoints of %s: %w", l.Origin, err)
-			}
+		if !l.Own {
+			continue
 		}
+		some, err := from.HandOvers(ctx, l.Origin)
+		if err != nil {
+			return nil, fmt.Errorf("read the checkpoints of %s: %w", l.Origin, err)
+		}
+		list = append(list, some...)
 	}
 	return list, nil
 }

@@ -36,11 +36,13 @@ type Store interface {
 	Holds
 }
 
-// SignedReader is a Reader that finds the newest checkpoint.
+// SignedReader is a Reader that finds single checkpoints.
 type SignedReader interface {
 	Reader
 	// Newest returns the largest checkpoint of a log, or nil if there is none.
 	Newest(ctx context.Context, origin string) (*rows.AuditCheckpoint, error)
+	// HandOvers returns the checkpoints of a log by which a key has handed over to another, the oldest first.
+	HandOvers(ctx context.Context, origin string) ([]string, error)
 }
 
 // Reader reads logs. Its methods may be called concurrently.

@@ -177,10 +177,12 @@ func verify(ctx context.Context, from Reader, v *verification) (r Report, err er
 }
 
 // believe finds out which keys are believed.
-func (v *verification) believe(ctx context.Context) (err error) {
-	if len(v.Keys) > 0 && !v.exported {
-		if v.handed, err = handOvers(ctx, v.from, v.logs); err != nil {
-			return err
+func (v *verification) believe(ctx context.Context) error {
+	for _, l := range v.logs {
+		if !v.exported && l.Own && len(v.Keys) > 0 {
+			if err := v.handOvers(ctx, l.Origin); err != nil {
+				return err
+			}
 		}
 	}
 	handed := keysOf(v.handed)
@@ -192,6 +194,23 @@ func (v *verification) believe(ctx context.Context) (err error) {
 		}
 	}
 	v.trusted = believed(v.Keys, handed)
+	return nil
+}
+
+// handOvers reads all checkpoints of a log, of which it keeps those by which keys handed over.
+func (v *verification) handOvers(ctx context.Context, origin string) error {
+	const some = 1000
+	for size, n := int64(-1), some; n == some; {
+		n = 0
+		if err := v.from.Checkpoints(ctx, origin, size, some, func(c *rows.AuditCheckpoint) error {
+			if size, n = c.Size, n+1; HandsOver(c.Note) {
+				v.handed = append(v.handed, c.Note)
+			}
+			return nil
+		}); err != nil {
+			return fmt.Errorf("read the checkpoints of %s: %w", origin, err)
+		}
+	}
 	return nil
 }
 

@@ -28,6 +28,7 @@ const (
 	auditTile        = `SELECT hashes FROM hf_audit_tile WHERE log = $1 AND level = $2 AND number = $3`
 	auditGaps        = `SELECT first, last FROM hf_audit_gap WHERE log = $1 ORDER BY first`
 	auditCheckpoints = `SELECT size, root, note, seen FROM hf_audit_checkpoint WHERE origin = $1 AND size > $2 ORDER BY size LIMIT $3`
+	auditHandOvers   = `SELECT note FROM hf_audit_checkpoint WHERE origin = $1 AND note LIKE '%key %key %' ORDER BY size`
 	newestCheckpoint = `SELECT size, root, note, seen FROM hf_audit_checkpoint WHERE origin = $1 ORDER BY size DESC LIMIT 1`
 )
 
@@ -231,6 +232,17 @@ func (a *Audit) Newest(ctx context.Context, origin string) (c *rows.AuditCheckpo
 		return err
 	})
 	return c, err
+}
+
+// HandOvers implements audit.SignedReader.
+func (a *Audit) HandOvers(ctx context.Context, origin string) (list []string, err error) {
+	err = a.db.Read(ctx, auditHandOvers, []any{origin}, func(scan side.Scan) error {
+		var note string
+		err := scan(&note)
+		list = append(list, note)
+		return err
+	})
+	return list, err
 }
 
 func checkpointOf(origin string, scan side.Scan) (*rows.AuditCheckpoint, error) {
