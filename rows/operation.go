@@ -44,7 +44,11 @@ func (o *Operation) SetOrigin(headers string) {
 			kept[name] = value
 		}
 	}
-	if kept != nil {
+	switch {
+	case kept == nil:
+	case len(kept) == len(all):
+		o.Origin = headers
+	default:
 		if text, err := json.Marshal(kept); err == nil {
 			o.Origin = string(text)
 		}

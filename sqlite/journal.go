@@ -106,7 +106,7 @@ func (db *DB) Followers(ctx context.Context) (list []holdfast.FollowerInfo, err 
 
 // Read implements follow.Store.
 func (j journal) Read(ctx context.Context, name string) (p follow.Page[int64], err error) {
-	s, err := j.db.snapshot(ctx)
+	s, err := j.db.snapshot(ctx, getFollower, eventsAfter)
 	if err != nil {
 		return p, err
 	}

@@ -40,7 +40,7 @@ func (db *DB) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) 
 		return holdfast.Record{}, fmt.Errorf("get message: %w: %w", holdfast.ErrInvalid, err)
 	}
 	// One snapshot for the row and its history.
-	tx, err := db.snapshot(ctx)
+	tx, err := db.snapshot(ctx, getRecord, getHistory)
 	if err != nil {
 		return holdfast.Record{}, fmt.Errorf("get message %s: %w", id, err)
 	}

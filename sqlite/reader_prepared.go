@@ -12,25 +12,47 @@ import (
 // seconds: preparing one takes longer than running it.
 type prepared struct {
 	mu    sync.Mutex
-	stmts map[string]*sql.Stmt // by text; closed with the readers' connections
+	ready map[string]ready // by text
+}
+
+// ready is a query that is closed with the readers' connections.
+type ready struct{ *sql.Stmt }
+
+// known returns a query that is prepared. It may be called by who has a connection: it waits for none.
+func (p *prepared) known(text string) (q ready, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q, ok = p.ready[text]
+	return q, ok
+}
+
+// of returns a query, and prepares it first if nobody has.
+func (p *prepared) of(ctx context.Context, readers *sql.DB, text string) (q ready, err error) {
+	q, ok := p.known(text)
+	if ok {
+		return q, nil
+	}
+	if q.Stmt, err = readers.PrepareContext(ctx, text); err != nil {
+		return q, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if other, ok := p.ready[text]; ok {
+		return other, q.Close() // somebody was faster
+	}
+	if p.ready == nil {
+		p.ready = map[string]ready{}
+	}
+	p.ready[text] = q
+	return q, nil
 }
 
 func (p *prepared) query(ctx context.Context, readers *sql.DB, text string, args []any) (*sql.Rows, error) {
-	p.mu.Lock()
-	s := p.stmts[text]
-	if s == nil {
-		var err error
-		if s, err = readers.PrepareContext(ctx, text); err != nil {
-			p.mu.Unlock()
-			return nil, err
-		}
-		if p.stmts == nil {
-			p.stmts = map[string]*sql.Stmt{}
-		}
-		p.stmts[text] = s
+	q, err := p.of(ctx, readers, text)
+	if err != nil {
+		return nil, err
 	}
-	p.mu.Unlock()
-	return s.QueryContext(ctx, args...)
+	return q.QueryContext(ctx, args...)
 }
 
 // often is query for frequent queries.

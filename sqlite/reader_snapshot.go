@@ -6,21 +6,40 @@ import (
 	"errors"
 )
 
-// snapshot is a reader's transaction, for queries that must agree. It begins with SQL text, as
-// shared.beginRead does: the caller's handle may begin transactions with the right to write, and
+// snapshot is a reader's transaction, for queries that must agree. On the caller's handle it begins with
+// SQL text, as shared.beginRead does: the handle may begin transactions with the right to write, and
 // Get inside Do would wait for Do.
-type snapshot struct{ *sql.Conn }
+type snapshot struct {
+	*sql.Conn
 
-func (db *DB) snapshot(ctx context.Context) (*snapshot, error) {
+	tx       *sql.Tx // nil: on the caller's handle
+	prepared *prepared
+}
+
+// snapshot begins a reader's transaction. The queries that it names are frequent, and stay prepared.
+func (db *DB) snapshot(ctx context.Context, often ...query) (*snapshot, error) {
 	if err := db.readable(ctx); err != nil {
 		return nil, err
 	}
-	via, err := db.readers.Conn(ctx)
-	if err != nil {
+	s := &snapshot{prepared: &db.prepared}
+	for _, q := range often { // before it has a connection: with all of them taken, it would wait for itself
+		if db.attached != nil {
+			break
+		}
+		if _, err := s.prepared.of(ctx, db.readers, queries[q]); err != nil {
+			return nil, db.noted(err)
+		}
+	}
+	var err error
+	if s.Conn, err = db.readers.Conn(ctx); err != nil {
 		return nil, db.noted(err)
 	}
-	s := &snapshot{via}
-	if _, err := via.ExecContext(ctx, statements[beginProbe]); err != nil {
+	if db.attached != nil {
+		_, err = s.ExecContext(ctx, statements[beginProbe])
+	} else {
+		s.tx, err = s.BeginTx(ctx, nil)
+	}
+	if err != nil {
 		return nil, errors.Join(db.noted(err), s.end())
 	}
 	return s, nil
@@ -28,8 +47,36 @@ func (db *DB) snapshot(ctx context.Context) (*snapshot, error) {
 
 // end gives the connection back. If BEGIN has failed there is nothing to roll back.
 func (s *snapshot) end() error {
-	_, _ = s.ExecContext(context.Background(), statements[rollbackNow])
+	if s.tx != nil {
+		_ = s.tx.Rollback()
+	} else {
+		_, _ = s.ExecContext(context.Background(), statements[rollbackNow])
+	}
 	return s.Close()
+}
+
+// known returns the query if it is prepared. The statements of the caller's handle belong to the caller.
+func (s *snapshot) known(text string) (q ready, ok bool) {
+	if s.tx == nil {
+		return q, false
+	}
+	return s.prepared.known(text)
+}
+
+// QueryContext runs a query, the prepared one if there is one.
+func (s *snapshot) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if q, ok := s.known(text); ok {
+		return s.tx.StmtContext(ctx, q.Stmt).QueryContext(ctx, args...)
+	}
+	return s.Conn.QueryContext(ctx, text, args...)
+}
+
+// QueryRowContext is QueryContext for a query of at most one row.
+func (s *snapshot) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	if q, ok := s.known(text); ok {
+		return s.tx.StmtContext(ctx, q.Stmt).QueryRowContext(ctx, args...)
+	}
+	return s.Conn.QueryRowContext(ctx, text, args...)
 }
 
 // each calls row for each row of one of the readers' queries.
