@@ -50,7 +50,8 @@ var mayImport = map[string][]string{
 	"notify":              {".", "rows"},            // what stores put of it, so that no store says it again
 	"site":                {".", "notify", "track"}, // for programs that are a site
 	"activity":            {".", "rows"},            // follows the journal
-	"fanout":              {"."},
+	"fanout":              {".", "fanout/filter"},
+	"fanout/filter":       {"."}, // pure: no store and no network
 	"fanout/notificaties": {".", "fanout"},
 	"track":               {".", "notify"}, // origins are those of notifications
 	"audit":               {".", "notify", "rows"},
@@ -77,6 +78,8 @@ var mayImport = map[string][]string{
 	// from the adapters, which programs use without any configuration.
 	"adapter/httpcall/call":  {".", "adapter", "adapter/httpcall"},
 	"adapter/sqlwrite/write": {".", "adapter", "adapter/sqlwrite"},
+
+	"examples/receivers/go": {}, // for subscribers: the standard library alone
 
 	"cmd/holdfast/internal/demo": {}, // runs nodes as others do: as processes, by their API
 }

@@ -98,7 +98,7 @@ func (c *ClientConfig) client(e endpoint) (*exchange.Client, error) {
 	if e.dial != nil {
 		dial = e.dial
 	}
-	return exchange.NewClient(exchange.Settings{Dial: dial, TLS: conf, Connect: c.DialTimeout, Idle: c.Concurrency, Proxies: dial == nil}), nil
+	return exchange.NewClient(exchange.Settings{Dial: dial, TLS: conf, Connect: c.DialTimeout, Idle: c.Concurrency, Proxy: exchange.FromEnvironment}), nil
 }
 
 // systemRoots returns the system's roots, or an empty pool if the system has none; then only the

@@ -41,7 +41,7 @@ func New(address, token string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node address %q: %w", address, errors.Unwrap(err))
 	}
-	conf := exchange.Settings{Connect: 30 * time.Second, Idle: 2, Proxies: true}
+	conf := exchange.Settings{Connect: 30 * time.Second, Idle: 2, Proxy: exchange.FromEnvironment}
 	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("node address %q: must end after its path, and name no user", u.Redacted())
 	}
@@ -50,7 +50,6 @@ func New(address, token string) (*Client, error) {
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		u.Path = strings.TrimSuffix(u.Path, "/")
 	case isSocket:
-		conf.Proxies = false
 		conf.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", path)
 		}

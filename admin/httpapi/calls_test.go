@@ -88,10 +88,10 @@ func TestEachRouteSaysWhetherItsCallsAreRecorded(t *testing.T) {
 	if d := cmp.Diff(recorded, map[string][]string{
 		"reads content": {"get-message", "get-notification", "get-site-message", "list-inbox", "query-audit"},
 		"reads no content": {
-			"audit-kpis", "count-site-calls", "export-audit", "get-audit-record", "get-caller", "get-channel", "get-destination", "get-list", "get-operation", "get-site",
-			"get-site-call", "health", "inbox-stats", "list-activity", "list-channels", "list-destinations", "list-followers", "list-keys", "list-lists", "list-messages",
+			"audit-kpis", "audit-kpis-by-site", "count-site-calls", "export-audit", "get-audit-record", "get-caller", "get-channel", "get-destination", "get-list", "get-operation", "get-site",
+			"get-site-call", "health", "inbox-stats", "list-activity", "list-audit-holds", "list-channels", "list-destinations", "list-followers", "list-keys", "list-lists", "list-messages",
 			"list-notifications", "list-operations", "list-site-calls", "list-site-messages", "list-sites", "list-tokens",
-			"notification-kpis", "outbox-failed", "outbox-stats", "overview", "stream-activity",
+			"notification-kpis", "outbox-failed", "outbox-stats", "overview", "prove-audit-record", "stream-activity",
 		},
 		"sends": {"send-message", "send-notification"},
 	}); d != "" {

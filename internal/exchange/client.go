@@ -2,22 +2,22 @@ package exchange
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/idna"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/addressguard"
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
@@ -26,33 +26,41 @@ const maxHeader = 64 << 10
 
 // Settings configure a Client. The zero value is ready to use, and keeps no idle connections.
 type Settings struct {
-	// Dial opens connections. Nil: TCP.
+	// Dial opens connections; Guard and Proxy have no effect then. Nil: TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Guard is called for each address, after names were looked up and before the connection
-	// begins, if Dial is nil. An error refuses the address. If it wraps a holdfast.Failure, the
-	// exchange fails with that.
-	Guard   func(netip.AddrPort) error
+	// Guard decides which addresses may be reached. Behind a proxy it checks the host; the proxy
+	// itself is exempt. Nil: all.
+	Guard   *addressguard.Guard
 	TLS     *tls.Config   // nil: TLS 1.2 and later, the system's roots
 	Connect time.Duration // limits the connection, and then its TLS handshake; zero: 10 s
 	Idle    int           // idle connections per host that are kept
+	IdleAll int           // idle connections of all hosts that are kept; zero: no limit
 	IdleFor time.Duration // how long they are kept; zero: 90 s
-	Proxies bool          // use the proxies of the environment
+	// Proxy returns the proxy for a URL, or nil. FromEnvironment is one. Nil: there are no proxies.
+	Proxy func(*url.URL) (*url.URL, error)
 }
 
 // Client makes exchanges. It speaks only HTTP/1.1, where a connection carries one request at a
 // time: so it knows whether a byte of a request has been sent. It follows no redirects, keeps no
 // cookies, and does not decode bodies. It may be used concurrently.
 type Client struct {
-	idleMost int
-	idleFor  time.Duration
-	conns    *http.Transport // opens connections, sends no requests
+	idleMost, idleAll int
+	idleFor           time.Duration
+	conns             *http.Transport // opens connections, sends no requests
+	opened, reused    atomic.Int64
 
 	mu   sync.Mutex
 	idle map[place][]*conn // most recently used last
+	all  list.List         // of those, over all places, the longest idle first
 }
 
 // place is the address to which a connection leads.
 type place struct{ scheme, address string }
+
+func (p place) host() string {
+	host, _, _ := net.SplitHostPort(p.address) // placeOf has joined them
+	return host
+}
 
 // NewClient returns a Client. It does not connect.
 func NewClient(s Settings) *Client {
@@ -67,7 +75,10 @@ func NewClient(s Settings) *Client {
 		t.TLSClientConfig.NextProtos = nil // only HTTP/1.1 is spoken
 	}
 	if t.DialContext == nil {
-		t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second, Control: control(s.Guard)}).DialContext
+		t.DialContext = s.dialer(&net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second})
+		if s.Proxy != nil {
+			t.Proxy = func(r *http.Request) (*url.URL, error) { return s.Proxy(calling(r.Context()).url) }
+		}
 	}
 	dial := t.DialContext
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -79,26 +90,7 @@ func NewClient(s Settings) *Client {
 		*calling(ctx).gate = g
 		return g, nil
 	}
-	if s.Proxies {
-		t.Proxy = func(r *http.Request) (*url.URL, error) {
-			return http.ProxyFromEnvironment(&http.Request{URL: calling(r.Context()).url})
-		}
-	}
-	return &Client{idleMost: s.Idle, idleFor: cmp.Or(s.IdleFor, 90*time.Second), conns: t, idle: map[place][]*conn{}}
-}
-
-// control makes a guard fit net.Dialer.
-func control(guard func(netip.AddrPort) error) func(network, address string, _ syscall.RawConn) error {
-	if guard == nil {
-		return nil
-	}
-	return func(_, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return err
-		}
-		return guard(to)
-	}
+	return &Client{idleMost: s.Idle, idleAll: s.IdleAll, idleFor: cmp.Or(s.IdleFor, 90*time.Second), conns: t, idle: map[place][]*conn{}}
 }
 
 // Close closes idle connections. Exchanges under way go on.
@@ -106,6 +98,7 @@ func (c *Client) Close() {
 	c.mu.Lock()
 	all := c.idle
 	c.idle = map[place][]*conn{}
+	c.all.Init()
 	c.mu.Unlock()
 	for _, list := range all {
 		for _, k := range list {
@@ -113,6 +106,10 @@ func (c *Client) Close() {
 		}
 	}
 }
+
+// Counts returns how many connections were opened, and how many requests went over one that had
+// been used before.
+func (c *Client) Counts() (opened, reused int64) { return c.opened.Load(), c.reused.Load() }
 
 // Do makes one request and returns its answer. The request belongs to the client from then on; the
 // caller closes the answer's Body. The failure's text is bounded and without the secrets of hide;
@@ -136,6 +133,9 @@ func (c *Client) Do(req *http.Request, hide func() *secrets.Set) (*http.Response
 		}
 		resp, err := k.RoundTrip(req)
 		if err == nil {
+			if reused {
+				c.reused.Add(1)
+			}
 			resp.Body = &body{ReadCloser: resp.Body, over: func() { c.put(k) }}
 			return resp, nil
 		}
@@ -167,9 +167,6 @@ func rewind(req *http.Request) bool {
 
 // Unanswered is Failure with a text for people.
 func Unanswered(ctx context.Context, err error, left bool, hide func() *secrets.Set) *holdfast.Failure {
-	if refused, ok := errors.AsType[*holdfast.Failure](err); ok && !left {
-		return refused // the guard has refused the address
-	}
 	f := Failure(ctx, err, left)
 	f.Err = fit(f.Err, hide)
 	return f

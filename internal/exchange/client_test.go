@@ -5,13 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"log" //nolint:depguard // http.Server wants one
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/addressguard"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/exchangetest"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
@@ -207,22 +208,67 @@ func TestRedirectsAreNotFollowedAndBodiesComeAsTheyAre(t *testing.T) {
 	}
 }
 
-// A guard sees each address behind a name, before anything is connected to.
+// A guard refuses a host before anything is connected to, also on the way through a proxy, which is
+// exempt itself.
 func TestAGuardRefusesAddresses(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was asked") }))
 	t.Cleanup(s.Close)
-	refuse := func(to netip.AddrPort) error {
-		if to.Addr().IsLoopback() {
-			return &holdfast.Failure{Outcome: holdfast.Permanent, Code: "address_refused", Err: errors.New("the loopback is not called")}
-		}
-		return nil
+	through, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, host := range []string{"127.0.0.1", "localhost"} {
-		_, _, f := ask(t, client(t, exchange.Settings{Guard: refuse}), http.MethodPost, strings.Replace(s.URL, "127.0.0.1", host, 1))
-		if f == nil || f.Outcome != holdfast.Permanent || f.Code != "address_refused" || f.MaybeDelivered {
-			t.Errorf("%s: got %+v", host, f)
+	for name, proxy := range map[string]func(*url.URL) (*url.URL, error){
+		"none": nil, "of ours": func(*url.URL) (*url.URL, error) { return through, nil },
+		"not for it": func(*url.URL) (*url.URL, error) { return nil, nil }, //nolint:nilnil // as http.ProxyURL
+	} {
+		for _, host := range []string{"127.0.0.1", "localhost", "１２７.0.0.1", "[::ffff:127.0.0.1]", "127.1"} {
+			c := client(t, exchange.Settings{Guard: &addressguard.Guard{}, Proxy: proxy})
+			_, _, f := ask(t, c, http.MethodPost, strings.Replace(s.URL, "127.0.0.1", host, 1))
+			if f == nil || f.Outcome != holdfast.LaneFault || f.Code != exchange.Forbidden || f.MaybeDelivered {
+				t.Errorf("%s, proxy %s: got %+v", host, name, f)
+			}
 		}
+	}
+}
+
+// A proxy gets the request for a host that the guard allows, whether that resolves here to what the
+// proxy would reach or not.
+func TestAProxyIsExempt(t *testing.T) {
+	t.Parallel()
+	var seen string
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.RequestURI }))
+	t.Cleanup(s.Close)
+	through, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := &addressguard.Guard{Lookup: func(context.Context, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
+	}}
+	c := client(t, exchange.Settings{Guard: guard, Proxy: func(*url.URL) (*url.URL, error) { return through, nil }})
+	if status, _, f := ask(t, c, http.MethodPost, "http://example.com/a?b"); status != 200 || seen != "http://example.com/a?b" {
+		t.Errorf("got %d, %v; the proxy has seen %q", status, f, seen)
+	}
+}
+
+// Connections of all hosts together are bounded, and counted.
+func TestIdleConnectionsOfAllHosts(t *testing.T) {
+	t.Parallel()
+	c := client(t, exchange.Settings{Idle: 2, IdleAll: 3})
+	var hosts []string
+	for range 4 {
+		s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		t.Cleanup(s.Close)
+		hosts = append(hosts, s.URL)
+	}
+	for _, n := range []int{0, 1, 2, 3, 1, 2, 3, 0, 3} { // the first host's was idle longest when the fourth came, and the second's when the first came again
+		if _, _, f := ask(t, c, http.MethodPost, hosts[n]); f != nil {
+			t.Fatal(f)
+		}
+	}
+	if opened, reused := c.Counts(); opened != 5 || reused != 4 {
+		t.Errorf("%d opened and %d times reused, want 5 and 4", opened, reused)
 	}
 }
 

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"net"
@@ -16,7 +17,8 @@ type conn struct {
 	*http.ClientConn
 	gate  *gate
 	at    place
-	timer *time.Timer // closes it when it has been idle too long
+	idle  *list.Element // its place among all idle ones
+	timer *time.Timer   // closes it when it has been idle too long
 }
 
 // end closes the connection.
@@ -54,6 +56,7 @@ func (c *Client) connect(req *http.Request, at place) (*conn, error) {
 	})
 	k.timer.Stop()
 	k.gate.open(false)
+	c.opened.Add(1)
 	return k, nil
 }
 
@@ -67,7 +70,7 @@ func (c *Client) take(at place) *conn {
 			return nil
 		}
 		k := list[len(list)-1]
-		c.idle[at] = list[:len(list)-1]
+		c.drop(k)
 		c.mu.Unlock()
 		k.timer.Stop()
 		if k.Err() == nil {
@@ -85,14 +88,17 @@ func (c *Client) put(k *conn) {
 		return
 	}
 	c.mu.Lock()
-	list := c.idle[k.at]
-	list = append(list, k)
+	c.idle[k.at] = append(c.idle[k.at], k)
+	k.idle = c.all.PushBack(k)
 	var oldest *conn
-	if len(list) > c.idleMost {
-		oldest = list[0]
-		list = slices.Delete(list, 0, 1)
+	if mine := c.idle[k.at]; len(mine) > c.idleMost {
+		oldest = mine[0]
+	} else if c.idleAll > 0 && c.all.Len() > c.idleAll {
+		oldest = c.all.Front().Value.(*conn) //nolint:forcetypeassert // the list has nothing else
 	}
-	c.idle[k.at] = list
+	if oldest != nil {
+		c.drop(oldest)
+	}
 	k.timer.Reset(c.idleFor)
 	c.mu.Unlock()
 	if oldest != nil {
@@ -104,13 +110,21 @@ func (c *Client) put(k *conn) {
 func (c *Client) remove(k *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := c.idle[k.at]
-	i := slices.Index(list, k)
-	if i < 0 {
+	if !slices.Contains(c.idle[k.at], k) {
 		return false
 	}
-	c.idle[k.at] = slices.Delete(list, i, i+1)
+	c.drop(k)
 	return true
+}
+
+// drop takes a connection out of the idle ones, among which it is. c.mu is held.
+func (c *Client) drop(k *conn) {
+	c.all.Remove(k.idle)
+	list := c.idle[k.at]
+	i := slices.Index(list, k)
+	if c.idle[k.at] = slices.Delete(list, i, i+1); len(list) == 1 {
+		delete(c.idle, k.at) // of a host that is not called any more
+	}
 }
 
 // gate sits below TLS. It sends no byte of a request on a connection that the other side has closed

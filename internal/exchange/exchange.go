@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/addressguard"
 )
 
 // Codes of the failures.
@@ -36,6 +37,7 @@ const (
 	TLS         = "tls_failed"         // no agreement on TLS, or only one side speaks it
 	ClientCert  = "tls_client_refused" // the other side refuses our certificate
 	Access      = "access_denied"      // no permission to open the socket file
+	Forbidden   = "forbidden_address"  // the guard does not allow the address
 )
 
 // Failure classifies an exchange that ended without a response. left means that a byte of the
@@ -43,6 +45,9 @@ const (
 func Failure(ctx context.Context, err error, left bool) *holdfast.Failure {
 	fail := func(o holdfast.Outcome, code string) *holdfast.Failure {
 		return &holdfast.Failure{Outcome: o, Code: code, Err: err}
+	}
+	if is[*addressguard.ForbiddenError](err) {
+		return fail(holdfast.LaneFault, Forbidden)
 	}
 	if code := tlsFault(err); code != "" && (code != TLS || !left) {
 		return fail(holdfast.LaneFault, code)

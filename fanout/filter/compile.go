@@ -1,0 +1,275 @@
+package filter
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// clause is a compiled condition: one atom, or a junction of clauses.
+type clause struct {
+	junction junction
+	negated  bool
+	atom     atom
+	of       []clause
+}
+
+type junction uint8
+
+const (
+	single junction = iota
+	allOf           // also of none
+	anyOf           // of none: never holds
+)
+
+// atom is a condition on one field, by keys.
+type atom struct {
+	field field
+	form  form
+	// lo is the key that isKey compares with. within is from lo to below hi.
+	lo, hi string
+}
+
+type form uint8
+
+const (
+	exists form = iota
+	isKey
+	isKeyOrAbsent
+	within
+)
+
+func (c *clause) holds(e *Event) bool {
+	switch c.junction {
+	case single:
+		return c.atom.holds(e) != c.negated
+	case allOf:
+		for i := range c.of {
+			if !c.of[i].holds(e) {
+				return c.negated
+			}
+		}
+		return !c.negated
+	case anyOf:
+		for i := range c.of {
+			if c.of[i].holds(e) {
+				return !c.negated
+			}
+		}
+	}
+	return c.negated
+}
+
+func (a *atom) holds(e *Event) bool {
+	v := e.value(a.field)
+	if !v.ok {
+		return a.form == isKeyOrAbsent
+	}
+	switch a.form {
+	case isKey, isKeyOrAbsent:
+		return v.key == a.lo
+	case within:
+		return a.lo <= v.key && v.key < a.hi
+	case exists:
+	}
+	return true
+}
+
+// compile compiles a valid filter.
+func compile(f *Filter) clause {
+	c := clause{junction: allOf}
+	for _, p := range parts(f) {
+		c.of = append(c.of, p.clause)
+	}
+	if len(c.of) == 1 {
+		return c.of[0]
+	}
+	return c
+}
+
+// part is one member of a filter, or one element of a member whose elements must all hold.
+type part struct {
+	name   string
+	index  int // -1: the whole member
+	clause clause
+}
+
+// parts returns what must hold for a valid filter to hold.
+func parts(f *Filter) (list []part) {
+	if f.Topics != nil {
+		list = append(list, part{"topics", -1, oneOf(field{source: ofTopic}, f.Topics)})
+	}
+	if f.Types != nil {
+		list = append(list, part{"types", -1, typeClause(f.Types)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Attributes)) {
+		if value := f.Attributes[name]; value != "*" {
+			a := atom{field: field{source: ofKey, name: Key(name)}, form: isKeyOrAbsent, lo: textKey(value)}
+			list = append(list, part{"attributes." + name, -1, clause{atom: a}})
+		}
+	}
+	for i, t := range f.Where {
+		list = append(list, part{"where", i, testClause(t)})
+	}
+	if f.Any != nil {
+		c := clause{junction: anyOf}
+		for i := range f.Any {
+			c.of = append(c.of, compile(&f.Any[i]))
+		}
+		list = append(list, part{"any", -1, c})
+	}
+	for i := range f.All {
+		list = append(list, part{"all", i, compile(&f.All[i])})
+	}
+	if f.Not != nil {
+		list = append(list, part{"not", -1, not(compile(f.Not))})
+	}
+	return list
+}
+
+func not(c clause) clause {
+	c.negated = !c.negated
+	return c
+}
+
+func oneOf(f field, texts []string) clause {
+	keys := make([]string, len(texts))
+	for i, s := range texts {
+		keys[i] = textKey(s)
+	}
+	return isOneOf(f, keys)
+}
+
+func isOneOf(f field, keys []string) clause {
+	if len(keys) == 1 {
+		return clause{atom: atom{field: f, form: isKey, lo: keys[0]}}
+	}
+	c := clause{junction: anyOf}
+	for _, key := range keys {
+		c.of = append(c.of, clause{atom: atom{field: f, form: isKey, lo: key}})
+	}
+	return c
+}
+
+func typeClause(patterns []string) clause {
+	f := field{source: ofType}
+	c := clause{junction: anyOf}
+	for _, p := range patterns {
+		beginning, open := strings.CutSuffix(p, "*")
+		switch {
+		case p == "*":
+			return clause{junction: allOf}
+		case open:
+			c.of = append(c.of, beginsWith(f, textKey(beginning)))
+		default:
+			c.of = append(c.of, clause{atom: atom{field: f, form: isKey, lo: textKey(p)}})
+		}
+	}
+	return c
+}
+
+// beginsWith holds for keys that begin so. What Validate accepts is UTF-8, which has no byte 255.
+func beginsWith(f field, key string) clause {
+	end := []byte(key)
+	end[len(end)-1]++
+	return clause{atom: atom{field: f, form: within, lo: key, hi: string(end)}}
+}
+
+func testClause(t Test) clause {
+	source, name := fieldOf(t.Field)
+	f := field{source: source, name: name}
+	values, _, _ := t.Value.tokens()
+	if source == ofAttribute && len(values) > 0 && values[0].Kind() == jsontext.KindNumber {
+		f.source = ofNumber
+	}
+	keys := make([]string, len(values))
+	for i, v := range values {
+		keys[i] = keyOf(v.Kind(), v.String())
+		if source == ofTime {
+			at, _ := time.Parse(time.RFC3339Nano, v.String()) // Validate has parsed it
+			keys[i] = timeKey(at)
+		}
+	}
+	switch t.Op {
+	case Exists:
+		return clause{atom: atom{field: f, form: exists}, negated: t.Value == "false"}
+	case Eq, In:
+		return isOneOf(f, keys)
+	case Neq, Nin:
+		return not(isOneOf(f, keys))
+	case Prefix:
+		return beginsWith(f, keys[0])
+	case Suffix:
+		f.backwards = true
+		return beginsWith(f, backwards(keys[0]))
+	case Gt, Gte, Lt, Lte:
+	}
+	return clause{atom: ordered(f, t.Op, keys[0])}
+}
+
+// ordered bounds a field within the values of the type of key.
+func ordered(f field, op Op, key string) atom {
+	a := atom{field: f, form: within, lo: key[:1], hi: string(key[0] + 1)}
+	if op == Gt || op == Lte {
+		key += "\x00" // the next key
+	}
+	if op == Gt || op == Gte {
+		a.lo = key
+	} else {
+		a.hi = key
+	}
+	return a
+}
+
+// fieldOf reads the name of a field.
+func fieldOf(s string) (source, string) {
+	switch s {
+	case "topic":
+		return ofTopic, ""
+	case "type":
+		return ofType, ""
+	case "source":
+		return ofSource, ""
+	case "subject":
+		return ofSubject, ""
+	case "time":
+		return ofTime, ""
+	}
+	if name, ok := strings.CutPrefix(s, "attributes."); ok {
+		return ofAttribute, name
+	}
+	if path, ok := strings.CutPrefix(s, "data."); ok {
+		return ofData, path
+	}
+	return noField, ""
+}
+
+// tokens returns the scalars of a value, and whether it is a list. It reports whether the value is
+// of either form. No value is no scalars.
+func (v Value) tokens() (scalars []jsontext.Token, list, ok bool) {
+	if v == "" {
+		return nil, false, true
+	}
+	text := jsontext.Value(v)
+	if !text.IsValid() {
+		return nil, false, false
+	}
+	list = text.Kind() == jsontext.KindBeginArray
+	d := jsontext.NewDecoder(bytes.NewReader(text))
+	for {
+		t, err := d.ReadToken()
+		if err != nil {
+			return scalars, list, true // the end: the text is valid
+		}
+		switch kind := t.Kind(); {
+		case kind == jsontext.KindBeginObject, kind == jsontext.KindBeginArray && d.StackDepth() > 1:
+			return nil, list, false
+		case kind != jsontext.KindBeginArray && kind != jsontext.KindEndArray:
+			scalars = append(scalars, t.Clone())
+		}
+	}
+}

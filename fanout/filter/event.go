@@ -1,0 +1,130 @@
+package filter
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Event is what filters are asked about. One goroutine at a time uses an Event; it does not change
+// after its first use.
+type Event struct {
+	// An empty text and a zero time are absent fields.
+	Topic, Type, Source, Subject string
+	Time                         time.Time
+	Attributes                   map[string]string
+	// Data is JSON, or anything else. It is read once, when the first filter asks for it.
+	Data []byte
+
+	values     map[field]found
+	byKey      map[string]string // attributes by Key
+	data       *data
+	unreadable error // why Data has no fields
+	parsed     bool
+}
+
+// source is where a field stands in an event, and how it is read.
+type source uint8
+
+const (
+	ofTopic source = iota
+	ofType
+	ofSource
+	ofSubject
+	ofTime
+	ofAttribute
+	ofNumber // an attribute, read as a number
+	ofKey    // an attribute, by Key
+	ofData
+	noField
+)
+
+// field is a field of events. Backwards reads a text from its end, for suffixes.
+type field struct {
+	source    source
+	backwards bool
+	name      string
+}
+
+// found is a value of a field as its key, see keyOf.
+type found struct {
+	key string
+	ok  bool
+}
+
+// value returns the value of a field.
+func (e *Event) value(f field) found {
+	v, seen := e.values[f]
+	if seen {
+		return v
+	}
+	if f.backwards {
+		forth := f
+		forth.backwards = false
+		if v = e.value(forth); v.ok && v.key[0] == textTag {
+			v.key = backwards(v.key)
+		}
+	} else {
+		v = e.read(f)
+	}
+	if e.values == nil {
+		e.values = map[field]found{}
+	}
+	e.values[f] = v
+	return v
+}
+
+func (e *Event) read(f field) found {
+	switch f.source {
+	case ofTopic:
+		return present(e.Topic)
+	case ofType:
+		return present(e.Type)
+	case ofSource:
+		return present(e.Source)
+	case ofSubject:
+		return present(e.Subject)
+	case ofTime:
+		return found{timeKey(e.Time), !e.Time.IsZero()}
+	case ofAttribute:
+		s, ok := e.Attributes[f.name]
+		return found{textKey(s), ok}
+	case ofNumber:
+		key, ok := numberKey(e.Attributes[f.name])
+		return found{key, ok}
+	case ofKey:
+		s, ok := e.keyed()[f.name]
+		return found{textKey(s), ok}
+	case ofData:
+		d := e.root().find(f.name)
+		if d != nil {
+			return found{d.key(), true}
+		}
+	case noField:
+	}
+	return found{}
+}
+
+func present(s string) found { return found{textKey(s), s != ""} }
+
+// keyed returns the attributes by Key. Of two with one key, the first in the order of names counts.
+func (e *Event) keyed() map[string]string {
+	if e.byKey == nil {
+		e.byKey = make(map[string]string, len(e.Attributes))
+		for _, name := range slices.Sorted(maps.Keys(e.Attributes)) {
+			if _, twice := e.byKey[Key(name)]; !twice {
+				e.byKey[Key(name)] = e.Attributes[name]
+			}
+		}
+	}
+	return e.byKey
+}
+
+// root returns the data, or nil if they have no fields.
+func (e *Event) root() *data {
+	if !e.parsed {
+		e.parsed = true
+		e.data, e.unreadable = readData(e.Data)
+	}
+	return e.data
+}
