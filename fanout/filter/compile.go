@@ -13,7 +13,6 @@ import (
 // clause is a compiled condition: one atom, or a junction of clauses.
 type clause struct {
 	junction junction
-	negated  bool
 	atom     atom
 	of       []clause
 }
@@ -30,53 +29,88 @@ const (
 type atom struct {
 	field field
 	form  form
-	// lo is the key that isKey compares with. within is from lo to below hi.
+	// lo is the key that is compared with. isWithin is from lo to below hi.
 	lo, hi string
 }
 
 type form uint8
 
 const (
-	exists form = iota
-	isKey
+	isKey form = iota
+	isWithin
+	isPresent
 	isKeyOrAbsent
-	within
+	isNotKey // or absent
+	isAbsent
+	forms = iota
 )
 
 func (c *clause) holds(e *Event) bool {
-	switch c.junction {
-	case single:
-		return c.atom.holds(e) != c.negated
-	case allOf:
-		for i := range c.of {
-			if !c.of[i].holds(e) {
-				return c.negated
-			}
-		}
-		return !c.negated
-	case anyOf:
-		for i := range c.of {
-			if c.of[i].holds(e) {
-				return !c.negated
-			}
+	if c.junction == single {
+		return c.atom.holds(e)
+	}
+	for i := range c.of {
+		if c.of[i].holds(e) == (c.junction == anyOf) {
+			return c.junction == anyOf
 		}
 	}
-	return c.negated
+	return c.junction == allOf
 }
 
 func (a *atom) holds(e *Event) bool {
 	v := e.value(a.field)
-	if !v.ok {
-		return a.form == isKeyOrAbsent
-	}
 	switch a.form {
-	case isKey, isKeyOrAbsent:
-		return v.key == a.lo
-	case within:
-		return a.lo <= v.key && v.key < a.hi
-	case exists:
+	case isKey:
+		return v.ok && v.key == a.lo
+	case isWithin:
+		return v.ok && a.lo <= v.key && v.key < a.hi
+	case isPresent:
+		return v.ok
+	case isKeyOrAbsent:
+		return !v.ok || v.key == a.lo
+	case isNotKey:
+		return !v.ok || v.key != a.lo
+	case isAbsent:
 	}
-	return true
+	return !v.ok
+}
+
+// not returns the opposite of a clause. No clause is negated as such, so that an index has to know
+// the forms of atoms only.
+func not(c clause) clause {
+	if c.junction == allOf {
+		return clause{junction: anyOf, of: each(c.of, not)}
+	}
+	if c.junction == anyOf {
+		return clause{junction: allOf, of: each(c.of, not)}
+	}
+	f := c.atom.field
+	switch c.atom.form {
+	case isKey:
+		return only(atom{f, isNotKey, c.atom.lo, ""})
+	case isNotKey:
+		return only(atom{f, isKey, c.atom.lo, ""})
+	case isPresent:
+		return only(atom{f, isAbsent, "", ""})
+	case isAbsent:
+		return only(atom{f, isPresent, "", ""})
+	case isKeyOrAbsent:
+		return clause{junction: allOf, of: []clause{only(atom{f, isPresent, "", ""}), only(atom{f, isNotKey, c.atom.lo, ""})}}
+	case isWithin:
+	}
+	return clause{junction: anyOf, of: []clause{
+		only(atom{f, isAbsent, "", ""}), only(atom{f, isWithin, "", c.atom.lo}), only(atom{f, isWithin, c.atom.hi, endOfKeys}),
+	}}
+}
+
+func only(a atom) clause { return clause{atom: a} }
+
+func each(list []clause, change func(clause) clause) []clause {
+	changed := make([]clause, len(list))
+	for i, c := range list {
+		changed[i] = change(c)
+	}
+	return changed
 }
 
 // compile compiles a valid filter.
@@ -108,8 +142,8 @@ func parts(f *Filter) (list []part) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Attributes)) {
 		if value := f.Attributes[name]; value != "*" {
-			a := atom{field: field{source: ofKey, name: Key(name)}, form: isKeyOrAbsent, lo: textKey(value)}
-			list = append(list, part{"attributes." + name, -1, clause{atom: a}})
+			a := atom{field{source: ofKey, name: Key(name)}, isKeyOrAbsent, textKey(value), ""}
+			list = append(list, part{"attributes." + name, -1, only(a)})
 		}
 	}
 	for i, t := range f.Where {
@@ -131,11 +165,6 @@ func parts(f *Filter) (list []part) {
 	return list
 }
 
-func not(c clause) clause {
-	c.negated = !c.negated
-	return c
-}
-
 func oneOf(f field, texts []string) clause {
 	keys := make([]string, len(texts))
 	for i, s := range texts {
@@ -146,11 +175,11 @@ func oneOf(f field, texts []string) clause {
 
 func isOneOf(f field, keys []string) clause {
 	if len(keys) == 1 {
-		return clause{atom: atom{field: f, form: isKey, lo: keys[0]}}
+		return only(atom{f, isKey, keys[0], ""})
 	}
-	c := clause{junction: anyOf}
-	for _, key := range keys {
-		c.of = append(c.of, clause{atom: atom{field: f, form: isKey, lo: key}})
+	c := clause{junction: anyOf, of: make([]clause, len(keys))}
+	for i, key := range keys {
+		c.of[i] = only(atom{f, isKey, key, ""})
 	}
 	return c
 }
@@ -166,7 +195,7 @@ func typeClause(patterns []string) clause {
 		case open:
 			c.of = append(c.of, beginsWith(f, textKey(beginning)))
 		default:
-			c.of = append(c.of, clause{atom: atom{field: f, form: isKey, lo: textKey(p)}})
+			c.of = append(c.of, only(atom{f, isKey, textKey(p), ""}))
 		}
 	}
 	return c
@@ -176,7 +205,7 @@ func typeClause(patterns []string) clause {
 func beginsWith(f field, key string) clause {
 	end := []byte(key)
 	end[len(end)-1]++
-	return clause{atom: atom{field: f, form: within, lo: key, hi: string(end)}}
+	return only(atom{f, isWithin, key, string(end)})
 }
 
 func testClause(t Test) clause {
@@ -196,7 +225,10 @@ func testClause(t Test) clause {
 	}
 	switch t.Op {
 	case Exists:
-		return clause{atom: atom{field: f, form: exists}, negated: t.Value == "false"}
+		if t.Value == "false" {
+			return only(atom{f, isAbsent, "", ""})
+		}
+		return only(atom{f, isPresent, "", ""})
 	case Eq, In:
 		return isOneOf(f, keys)
 	case Neq, Nin:
@@ -208,12 +240,12 @@ func testClause(t Test) clause {
 		return beginsWith(f, backwards(keys[0]))
 	case Gt, Gte, Lt, Lte:
 	}
-	return clause{atom: ordered(f, t.Op, keys[0])}
+	return only(ordered(f, t.Op, keys[0]))
 }
 
 // ordered bounds a field within the values of the type of key.
 func ordered(f field, op Op, key string) atom {
-	a := atom{field: f, form: within, lo: key[:1], hi: string(key[0] + 1)}
+	a := atom{f, isWithin, key[:1], string(key[0] + 1)}
 	if op == Gt || op == Lte {
 		key += "\x00" // the next key
 	}

@@ -3,6 +3,7 @@ package filter
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -20,62 +21,73 @@ type data struct {
 
 func (v *data) key() string { return keyOf(v.kind, v.text) }
 
-// readData reads a JSON text.
-func readData(text []byte) (*data, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(text))
-	v, err := readValue(d)
+// readData reads a JSON text, and counts its values.
+func readData(text []byte) (*data, int, error) {
+	r := reader{Decoder: jsontext.NewDecoder(bytes.NewReader(text))}
+	v, err := r.value()
+	if err == nil {
+		if _, end := r.ReadToken(); !errors.Is(end, io.EOF) {
+			err = errors.New("there is more text after the JSON value")
+		}
+	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more text after the JSON value")
-	}
-	return v, nil
+	return v, r.count, nil
 }
 
-// readValue reads one value. The decoder bounds how deep it goes.
-func readValue(d *jsontext.Decoder) (*data, error) {
-	t, err := d.ReadToken()
+type reader struct {
+	*jsontext.Decoder
+
+	count int
+}
+
+func (r *reader) value() (*data, error) {
+	r.count++
+	if r.StackDepth() > tooDeep {
+		return nil, fmt.Errorf("it is nested deeper than %d levels", tooDeep)
+	}
+	t, err := r.ReadToken()
 	if err != nil {
 		return nil, err
 	}
 	v := &data{kind: t.Kind()}
 	if v.kind == jsontext.KindBeginObject {
-		return v, v.readMembers(d)
+		return v, r.members(v)
 	}
 	if v.kind == jsontext.KindBeginArray {
-		return v, v.readItems(d)
+		return v, r.items(v)
 	}
 	v.text = t.String()
 	return v, nil
 }
 
-func (v *data) readMembers(d *jsontext.Decoder) error {
+func (r *reader) members(v *data) error {
 	v.members = map[string]*data{}
-	for d.PeekKind() != jsontext.KindEndObject {
-		t, err := d.ReadToken()
+	for r.PeekKind() != jsontext.KindEndObject {
+		t, err := r.ReadToken()
 		if err != nil {
 			return err
 		}
 		name := t.String() // before the next read, which reuses its memory
-		if v.members[name], err = readValue(d); err != nil {
+		if v.members[name], err = r.value(); err != nil {
 			return err
 		}
 	}
-	_, err := d.ReadToken()
+	_, err := r.ReadToken()
 	return err
 }
 
-func (v *data) readItems(d *jsontext.Decoder) error {
+func (r *reader) items(v *data) error {
 	v.items = []*data{}
-	for d.PeekKind() != jsontext.KindEndArray {
-		item, err := readValue(d)
+	for r.PeekKind() != jsontext.KindEndArray {
+		item, err := r.value()
 		if err != nil {
 			return err
 		}
 		v.items = append(v.items, item)
 	}
-	_, err := d.ReadToken()
+	_, err := r.ReadToken()
 	return err
 }
 
@@ -124,4 +136,26 @@ func cutPath(path string) (name, rest string, more bool) {
 		b.WriteByte(path[i])
 	}
 	return b.String(), "", false
+}
+
+// walk calls visit with the path of each value below v.
+func (v *data) walk(path string, visit func(path string)) {
+	if v == nil {
+		return
+	}
+	for i, item := range v.items {
+		below := join(path, strconv.Itoa(i))
+		visit(below)
+		item.walk(below, visit)
+	}
+	for name, member := range v.members {
+		below := join(path, escape(name))
+		visit(below)
+		member.walk(below, visit)
+	}
+}
+
+// escape writes a name as a part of a path.
+func escape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, `\`, `\\`), ".", `\.`)
 }

@@ -19,8 +19,10 @@ type Event struct {
 	values     map[field]found
 	byKey      map[string]string // attributes by Key
 	data       *data
+	size       int   // how many values there are in data
 	unreadable error // why Data has no fields
 	parsed     bool
+	names      []field // see fields
 }
 
 // source is where a field stands in an event, and how it is read.
@@ -67,8 +69,11 @@ func (e *Event) value(f field) found {
 	} else {
 		v = e.read(f)
 	}
+	if !v.ok {
+		v.key = "" // as no value has it
+	}
 	if e.values == nil {
-		e.values = map[field]found{}
+		e.values = make(map[field]found, 16)
 	}
 	e.values[f] = v
 	return v
@@ -124,7 +129,33 @@ func (e *Event) keyed() map[string]string {
 func (e *Event) root() *data {
 	if !e.parsed {
 		e.parsed = true
-		e.data, e.unreadable = readData(e.Data)
+		e.data, e.size, e.unreadable = readData(e.Data)
 	}
 	return e.data
+}
+
+// fewerFields reports whether fields returns less than n.
+func (e *Event) fewerFields(n int) bool {
+	e.root()
+	return 5+3*len(e.Attributes)+e.size < n
+}
+
+// fields returns all fields that are there, and some that are not.
+func (e *Event) fields() []field {
+	if e.names != nil {
+		return e.names
+	}
+	add := func(s source, name string) { e.names = append(e.names, field{source: s, name: name}) }
+	for _, s := range []source{ofTopic, ofType, ofSource, ofSubject, ofTime} {
+		add(s, "")
+	}
+	for name := range e.Attributes {
+		add(ofAttribute, name)
+		add(ofNumber, name)
+	}
+	for name := range e.keyed() {
+		add(ofKey, name)
+	}
+	e.root().walk("", func(path string) { add(ofData, path) })
+	return e.names
 }

@@ -1,21 +1,26 @@
 package filter
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 )
 
 // Index holds the filters of subscriptions. The zero value is empty and ready. Several goroutines
-// may use an Index.
+// may use an Index; Set and Remove hold the others up for microseconds.
 type Index struct {
 	mu   sync.RWMutex
 	subs map[string]*subscription
+	root node
+	// shared counts the ways that have an atom which holds also without its field.
+	shared map[atom]int
 }
 
 // subscription is one id with what it asks for.
 type subscription struct {
-	id     string
-	clause clause
+	id      string
+	clause  clause
+	entries []entry
 }
 
 // EveryTopic among the topics of a subscription stands for all of them.
@@ -34,12 +39,20 @@ func (x *Index) Set(id string, topics []string, f Filter) error {
 	if !slices.Contains(topics, EveryTopic) {
 		s.clause = clause{junction: allOf, of: []clause{oneOf(field{source: ofTopic}, topics), s.clause}}
 	}
+	for _, w := range ways(&s.clause) {
+		s.entries = append(s.entries, entry{of: s, atoms: w})
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.remove(id)
 	if x.subs == nil {
-		x.subs = map[string]*subscription{}
+		x.subs, x.shared = map[string]*subscription{}, map[atom]int{}
 	}
 	x.subs[id] = s
+	for i := range s.entries {
+		x.arrange(s.entries[i].atoms)
+		x.root.add(&s.entries[i], 0)
+	}
 	return nil
 }
 
@@ -47,7 +60,42 @@ func (x *Index) Set(id string, topics []string, f Filter) error {
 func (x *Index) Remove(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.remove(id)
+}
+
+func (x *Index) remove(id string) {
+	s, there := x.subs[id]
+	if !there {
+		return
+	}
+	for i := range s.entries {
+		s.entries[i].remove()
+		for _, a := range s.entries[i].atoms {
+			if x.shared[*a] > 1 {
+				x.shared[*a]--
+			} else {
+				delete(x.shared, *a)
+			}
+		}
+	}
 	delete(x.subs, id)
+}
+
+// arrange puts the atoms of a way in the order of its steps, and counts them. Those that need their
+// field come first, since an event has few fields. Of the others, what many ways share comes before
+// what few do, so that an event passes or fails it once for all of them.
+func (x *Index) arrange(w way) {
+	for _, a := range w {
+		if a.form >= isKeyOrAbsent {
+			x.shared[*a]++
+		}
+	}
+	slices.SortStableFunc(w, func(a, b *atom) int {
+		return cmp.Or(
+			cmp.Compare(min(a.form, isKeyOrAbsent), min(b.form, isKeyOrAbsent)),
+			cmp.Compare(x.shared[*b], x.shared[*a]),
+			cmp.Compare(a.field.source, b.field.source))
+	})
 }
 
 // Len returns how many subscriptions there are that can get events.
@@ -62,12 +110,14 @@ func (x *Index) Len() int {
 func (x *Index) Match(e *Event) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	s := search{event: e}
+	s.at(&x.root)
+	slices.SortFunc(s.found, func(a, b *subscription) int { return cmp.Compare(a.id, b.id) })
 	var ids []string
-	for id, s := range x.subs {
-		if s.clause.holds(e) {
-			ids = append(ids, id)
+	for _, one := range slices.Compact(s.found) {
+		if one.clause.holds(e) {
+			ids = append(ids, one.id)
 		}
 	}
-	slices.Sort(ids)
 	return ids
 }
