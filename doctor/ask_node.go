@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 	"syscall"
@@ -119,8 +120,10 @@ func askHealth(ctx context.Context, o Options, url string, conf *tls.Config) Run
 	h, err := c.Health(ctx)
 	if err == nil && h.Node != "" && h.Status != "" {
 		r.Health, r.Node = &h, true
-		if keys, err := c.Keys().List(ctx); err == nil { // sites have none
+		if keys, err := c.Keys().List(ctx); err == nil {
 			r.Keys = &keys
+		} else if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusNotFound { // sites have none
+			r.KeysErr = err
 		}
 		return r
 	}

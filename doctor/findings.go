@@ -117,11 +117,12 @@ type ListenFound struct {
 
 // RunningFound is the answer of a running node.
 type RunningFound struct {
-	URL    string
-	Health *api.Health
-	Node   bool         // a Holdfast answered, perhaps only that it needs a token
-	Keys   *api.KeyList // what secrets are sealed with; nil: it does not say
-	Err    error
+	URL     string
+	Health  *api.Health
+	Node    bool         // a Holdfast answered, perhaps only that it needs a token
+	Keys    *api.KeyList // what secrets are sealed with; nil: it does not say
+	KeysErr error        // why it does not; nil: it keeps no secrets
+	Err     error
 }
 
 // CertFound is a certificate in a file.

@@ -34,8 +34,11 @@ func judgeNode(f *Findings) []Check {
 			"restart the node, or run the doctor of the program that it was started with"))
 	}
 	checks = append(checks, judgeHealth(g, h))
-	if keys := f.Running.Keys; keys != nil {
-		checks = append(checks, judgeKeys(g, keys))
+	switch r := &f.Running; {
+	case r.Keys != nil:
+		checks = append(checks, judgeKeys(g, r.Keys))
+	case r.KeysErr != nil:
+		checks = append(checks, g.skipped("secrets", fmt.Sprintf("the node does not say whether they open: %v", r.KeysErr)))
 	}
 	return checks
 }

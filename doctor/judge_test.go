@@ -162,6 +162,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"secrets that open": {func(f *doctor.Findings) {
 			f.Running.Keys = &api.KeyList{Keys: []api.Key{{State: "newest", Values: 3}, {State: "former", Values: 2}}}
 		}, "secrets", doctor.OK, "all 5 that came by the API open, 2 of them with former keys"},
+		"secrets that are not told of": {func(f *doctor.Findings) { f.Running.KeysErr = os.ErrDeadlineExceeded }, "secrets", doctor.Skipped, "whether they open"},
 		"a key that is away": {func(f *doctor.Findings) {
 			f.Running.Keys = &api.KeyList{Keys: []api.Key{{State: "missing", Values: 1}}, Broken: 1, Problems: []api.KeyProblem{{Where: "channel/mail", Why: "sealed with key 3d8b42579421"}}}
 		}, "secrets", doctor.Failing, "channel/mail: sealed with key 3d8b42579421"},

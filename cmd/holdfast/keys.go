@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -61,6 +62,10 @@ func writeKey(path, text string) error {
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write key: %w", errors.Join(err, os.Remove(path)))
+	}
+	if d, err := os.Open(filepath.Dir(path)); err == nil { // Windows cannot sync a directory
+		_ = d.Sync()
+		_ = d.Close()
 	}
 	return nil
 }
