@@ -91,7 +91,8 @@ var ErrGone = errors.New("the subscriber wants no more messages")
 // Deliverer returns a deliverer to the target that each call of target returns, so a change and a
 // new secret count from the next attempt on. If target fails, nobody is called and nothing is
 // charged; its own *holdfast.Failure is kept. What a subscriber or the network does wrong is
-// charged to the message, so that it keeps its schedule: use Route.OwnSchedule.
+// charged to the message, so that it keeps its schedule: use Route.OwnSchedule, and a Route.Timeout
+// that is longer than that of the target.
 func (s *Sender) Deliverer(target func(ctx context.Context) (Target, error)) holdfast.Deliverer {
 	return holdfast.DelivererFunc(func(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 		t, err := target(ctx)
