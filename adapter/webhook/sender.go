@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -17,10 +18,10 @@ import (
 
 // Settings configure a Sender. The zero value is ready to use.
 type Settings struct {
-	Addresses   []string // what may be reached: networks such as 10.0.0.0/8, addresses, and "public"; empty: public
-	Proxy       string   // URL of a forward proxy, which is exempt from that; empty: none
-	NoProxy     string   // hosts, domains and networks that are reached without Proxy, separated by commas, as in NO_PROXY
-	Connections int      // idle connections that are kept for each host; zero: 8
+	Allow       []netip.Prefix // networks that may be reached though they are not public
+	Proxy       string         // URL of a forward proxy, which is exempt from that; empty: none
+	NoProxy     string         // hosts, domains and networks that are reached without Proxy, separated by commas, as in NO_PROXY
+	Connections int            // idle connections that are kept for each host; zero: 8
 }
 
 // Sender sends to all subscribers, which share its connections. Use New. A Sender may be used
@@ -36,13 +37,7 @@ type Sender struct {
 
 // New returns a Sender. It does not connect. Errors name the setting.
 func New(s Settings) (*Sender, error) {
-	guard, err := addressguard.New(s.Addresses)
-	if err != nil {
-		return nil, &holdfast.FieldError{Field: "addresses", Problem: err.Error()}
-	}
-	if guard == nil {
-		guard = &addressguard.Guard{}
-	}
+	guard := &addressguard.Guard{Allow: s.Allow}
 	open := exchange.Settings{
 		Guard: guard, Connect: 5 * time.Second, Idle: cmp.Or(s.Connections, 8), IdleAll: 1024,
 	}
@@ -91,7 +86,8 @@ var ErrGone = errors.New("the subscriber wants no more messages")
 // Deliverer returns a deliverer to the target that each call of target returns, so a change and a
 // new secret count from the next attempt on. If target fails, nobody is called and nothing is
 // charged; its own *holdfast.Failure is kept. What a subscriber or the network does wrong is
-// charged to the message, so that it keeps its schedule: use Route.OwnSchedule.
+// charged to the message, so that it keeps its schedule: use Route.OwnSchedule, and a Route.Timeout
+// that is longer than that of the target.
 func (s *Sender) Deliverer(target func(ctx context.Context) (Target, error)) holdfast.Deliverer {
 	return holdfast.DelivererFunc(func(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 		t, err := target(ctx)

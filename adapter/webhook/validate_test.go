@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ func TestEachFaultOfATargetIsNamed(t *testing.T) {
 		"url":                 {URL: "http://169.254.169.254/latest"},
 		"url ":                {URL: "http://example.com/?token=hunter2"},
 		"url  ":               {},
+		"url   ":              {URL: "http://a!b.example/"},
+		"url    ":             {URL: "http://.example/"},
 		"headers":             {URL: good, Headers: map[string]string{"a b": "x"}},
 		"headers.Cookie":      {URL: good, Headers: map[string]string{"Cookie": "hunter2"}},
 		"headers.webhook-id":  {URL: good, Headers: map[string]string{"webhook-id": "x"}},
@@ -48,11 +51,12 @@ func TestEachFaultOfATargetIsNamed(t *testing.T) {
 		"auth.zgw.client":     {URL: good, Auth: webhook.Auth{ZGW: &webhook.ZGW{Secret: "hunter2"}}},
 		"auth":                {URL: good, Auth: webhook.Auth{Bearer: "hunter2", ZGW: &webhook.ZGW{Client: "a", Secret: "hunter2"}}},
 		"secrets[1]":          {URL: good, Secrets: []webhook.Secret{{Value: first}, {Value: "whsec_hunter2"}}},
+		"secrets":             {URL: good, Secrets: slices.Repeat([]webhook.Secret{{Value: first}}, 9)},
 		"mode":                {URL: good, Mode: "hunter2"},
 		"timeout":             {URL: good, Timeout: time.Hour},
 		"tls":                 {URL: good, TLS: webhook.TLS{Cert: "hunter2"}},
 		"url headers.Te mode": {URL: "x", Headers: map[string]string{"Te": ""}, Mode: "x"},
-		"":                    {URL: good, Headers: map[string]string{"X-A": "1"}, Auth: webhook.Auth{Key: &webhook.Key{Header: "Authorization", Value: "x"}}, Secrets: []webhook.Secret{{Value: first}, {Value: pair}}, Mode: webhook.Binary, Timeout: time.Second},
+		"":                    {URL: good, Headers: map[string]string{"X-A": "1"}, Auth: webhook.Auth{Key: &webhook.Key{Header: "Authorization", Value: "x"}}, Secrets: slices.Repeat([]webhook.Secret{{Value: first}, {Value: pair}}, 4), Mode: webhook.Binary, Timeout: time.Second},
 	} {
 		err := sender(t, webhook.Settings{}).Validate(&target)
 		if got := strings.Join(fields(err), " "); got != strings.TrimSpace(want) {

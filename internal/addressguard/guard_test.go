@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -215,6 +216,60 @@ func TestTheNextAddressIsTried(t *testing.T) {
 	}
 	if _, err := guard([]string{"127.0.0.2"}, "127.0.0.2 127.0.0.2").Dial(t.Context(), &net.Dialer{}, "tcp", net.JoinHostPort("name.test", port)); err == nil || forbidden(err) {
 		t.Errorf("nothing listens, and got %v", err)
+	}
+}
+
+// An address that is silent holds up the next one for a moment only, and nothing is left of it.
+func TestASilentAddressIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	open, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { open.Close() })
+	_, port, _ := net.SplitHostPort(open.Addr().String())
+	var ended atomic.Bool
+	d := &net.Dialer{ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+		if strings.HasPrefix(address, "127.0.0.9:") {
+			<-ctx.Done()
+			ended.Store(true)
+			return ctx.Err()
+		}
+		return nil
+	}}
+	began := time.Now()
+	conn, err := guard([]string{"127.0.0.0/8"}, "127.0.0.9 127.0.0.1").Dialer(d)(t.Context(), "tcp", net.JoinHostPort("name.test", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if !ended.Load() || time.Since(began) < 250*time.Millisecond {
+		t.Errorf("connected after %s; the silent attempt has ended: %t", time.Since(began), ended.Load())
+	}
+}
+
+// A name with many addresses does not make us knock at all of them. The first error is told.
+func TestFewAddressesAreDialed(t *testing.T) {
+	t.Parallel()
+	var dialed atomic.Int64
+	d := &net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		dialed.Add(1)
+		return errors.New("refused " + address)
+	}}
+	g := guard([]string{"10.0.0.0/8"}, "10.0.0.1"+strings.Repeat(" 10.0.0.2", 100))
+	_, err := g.Dial(t.Context(), d, "tcp", "name.test:80")
+	if err == nil || !strings.Contains(err.Error(), "refused 10.0.0.1:80") || dialed.Load() != 8 {
+		t.Errorf("%d were dialed: %v", dialed.Load(), err)
+	}
+	if _, err := g.Dial(t.Context(), d, "tcp", "no port"); err == nil || dialed.Load() != 8 {
+		t.Errorf("an address without a port: got %v", err)
+	}
+	var none *addressguard.Guard
+	if _, err := none.Dialer(d)(t.Context(), "tcp", "127.0.0.1:80"); err == nil || dialed.Load() != 9 {
+		t.Errorf("without a guard: got %v", err)
+	}
+	if _, err := guard(nil).Vet(t.Context(), "name.test"); err == nil || forbidden(err) || !strings.Contains(err.Error(), "name.test") {
+		t.Errorf("a name that is not known: got %v", err)
 	}
 }
 
