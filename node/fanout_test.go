@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,11 +10,15 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/client"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/keyring"
+	"github.com/holdfast-mq/holdfast/internal/standardwebhooks"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
@@ -108,6 +113,53 @@ func TestAnEventReachesItsSubscriber(t *testing.T) {
 	page, err := c.Events().List(t.Context(), "orders", "", 10)
 	if err != nil || len(page.Events) != 2 || page.Events[0].ID != other.ID {
 		t.Errorf("listed: %+v, %v", page, err)
+	}
+}
+
+// A secret signs, is kept sealed and never shown, and two of them sign while one takes over from the other.
+func TestASecretOfASubscription(t *testing.T) {
+	t.Parallel()
+	type request struct {
+		header http.Header
+		body   []byte
+	}
+	got := make(chan request, 4)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- request{r.Header, body}
+	}))
+	defer server.Close()
+	conf := parse(t, "webhooks: {allow: [127.0.0.0/8]}")
+	conf.Secrets.Key = config.NewSecret(bytes.Repeat([]byte{1}, keyring.KeySize))
+	c, err := client.New(serve(t, conf), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Topics().Put(t.Context(), "orders", api.TopicSpec{}); err != nil {
+		t.Fatal(err)
+	}
+	const first, second = "whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGU=", "whsec_YW5vdGhlciBzZWNyZXQgdGhhdCBpcyBub25l"
+	made, err := c.Subscriptions().Put(t.Context(), "shop", api.SubscriptionSpec{Topics: []string{"*"}, URL: server.URL, Secrets: []api.SigningSecret{{Value: first}}})
+	if err != nil || len(made.Secrets) != 1 || made.Secrets[0].Mark == "" || made.Secrets[0].Value != "" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	made.Secrets = append(made.Secrets, api.SigningSecret{Value: second})
+	if made, err = c.Subscriptions().Put(t.Context(), "shop", api.SubscriptionSpec(made)); err != nil || len(made.Secrets) != 2 {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	publish(t, c, api.NewEvent{Topic: "orders", Data: json.RawMessage(`{"a": 1}`)})
+	r := <-got
+	for _, secret := range []string{first, second} {
+		v, err := standardwebhooks.NewVerifier(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := standardwebhooks.Verify(r.header, r.body, time.Now(), time.Minute, v); err != nil {
+			t.Errorf("%.9s: %v", secret, err)
+		}
+	}
+	if _, err := c.Subscriptions().Put(t.Context(), "shop", api.SubscriptionSpec{Topics: []string{"*"}, URL: server.URL, Secrets: []api.SigningSecret{{Mark: "made.up"}}}); err == nil {
+		t.Error("a mark that is none was taken")
 	}
 }
 
