@@ -18,7 +18,7 @@ import (
 )
 
 // addHub adds to a role what takes events and brings them to subscribers.
-func (n *Node) addHub(r *role) error {
+func (n *Node) addHub(ctx context.Context, r *role) error {
 	conf := &n.cfg.Webhooks
 	sender, err := webhook.New(webhook.Settings{Allow: conf.Networks(), Proxy: conf.Proxy, NoProxy: conf.NoProxy})
 	if err != nil {
@@ -45,6 +45,9 @@ func (n *Node) addHub(r *role) error {
 			}
 			return shownExchange(sender.Try(ctx, &t, &m)), nil
 		},
+	}
+	if err := n.sowHub(ctx, hub); err != nil {
+		return err
 	}
 	routes := &fanout.Routes{
 		Book: book, Dispatcher: n.site.Dispatcher(), Schedule: hub.Schedule, Timeout: webhook.DefaultTimeout, Logger: n.log,

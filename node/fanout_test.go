@@ -7,7 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +23,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/keyring"
 	"github.com/holdfast-mq/holdfast/internal/standardwebhooks"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 // subscriber keeps what it is sent, and answers what it is told to.
@@ -251,4 +255,47 @@ func TestASubscriberThatIsAway(t *testing.T) {
 		one, err := c.Subscriptions().Get(t.Context(), "away")
 		return err == nil && *one.Pending == 0
 	})
+}
+
+// A seed makes what does not exist, and leaves alone what people have changed. A fault refuses the start, with its place.
+func TestASeedOfTopicsAndSubscriptions(t *testing.T) {
+	t.Parallel()
+	conf := parse(t, "webhooks: {allow: [127.0.0.0/8]}")
+	conf.Webhooks.Seed = filepath.Join(t.TempDir(), "webhooks.yaml")
+	sow := func(text string) {
+		if err := os.WriteFile(conf.Webhooks.Seed, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const topics = "topics: {orders: {description: Orders}}\n"
+	sow(topics + "subscriptions:\n  shop: {topics: [orders], filter: {types: [order.*]}, url: ftp://shop.example, timeout: 5s}\n")
+	if err := node.Serve(t.Context(), conf, node.Options{}); err == nil || !strings.Contains(err.Error(), "webhooks.yaml:3") || !strings.Contains(err.Error(), "subscriptions.shop.url") {
+		t.Fatalf("with a fault: %v", err)
+	}
+	sow(topics + "subscriptions:\n  shop: {topics: [orders], filter: {types: [order.*]}, url: https://shop.example, timeout: 5s}\n")
+	for range 2 {
+		t.Run("start", func(t *testing.T) {
+			c, err := client.New(serve(t, conf), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			one, err := c.Subscriptions().Get(t.Context(), "shop")
+			if err != nil || one.URL == "" || string(one.Filter) != `{"types":["order.*"]}` || one.Timeout != "5s" {
+				t.Errorf("%+v, %v", one, err)
+			}
+			if one.URL == "https://shop.example" {
+				one.URL = "https://shop.example/hooks"
+				if _, err := c.Subscriptions().Put(t.Context(), "shop", api.SubscriptionSpec(one)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	c, err := client.New(serve(t, conf), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, err := c.Subscriptions().Get(t.Context(), "shop"); err != nil || one.URL != "https://shop.example/hooks" {
+		t.Errorf("a seed has undone a change: %+v, %v", one, err)
+	}
 }
