@@ -79,6 +79,8 @@ var mayImport = map[string][]string{
 	"adapter/httpcall/call":  {".", "adapter", "adapter/httpcall"},
 	"adapter/sqlwrite/write": {".", "adapter", "adapter/sqlwrite"},
 
+	"examples/receivers/go": {}, // for subscribers: the standard library alone
+
 	"cmd/holdfast/internal/demo": {}, // runs nodes as others do: as processes, by their API
 }
 

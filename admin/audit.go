@@ -16,8 +16,7 @@ import (
 
 // AuditRecords is what a store keeps of audit logs.
 type AuditRecords interface {
-	audit.Records
-	audit.SignedReader
+	audit.Eraser
 }
 
 // ExportAudit is the operation whose entry Export writes.
@@ -81,22 +80,31 @@ func auditRecordOf(f *audit.Found) api.AuditRecord {
 }
 
 // Get returns one record by the id of its event.
-func (a Audit) Get(ctx context.Context, text string) (out api.AuditRecord, err error) {
+func (a Audit) Get(ctx context.Context, id string) (out api.AuditRecord, err error) {
+	f, err := a.find(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	return auditRecordOf(&f), nil
+}
+
+// find returns a record that the caller may see.
+func (a Audit) find(ctx context.Context, text string) (f audit.Found, err error) {
 	id, p := parseID(text)
 	if p != nil {
-		return out, p
+		return f, p
 	}
-	f, err := a.Records.Record(ctx, id)
+	f, err = a.Records.Record(ctx, id)
 	if err == nil && !within(ctx, api.Object{Site: f.Site}) {
 		err = holdfast.ErrNotFound // an answer must not tell which ids there are
 	}
 	if errors.Is(err, holdfast.ErrNotFound) {
-		return out, api.NotFound.Problem(fmt.Sprintf("the audit log has no record %s; GET /v1/audit lists those that it has", id), api.Fault{Field: "id", Value: string(id), Problem: "is not kept here"})
+		return f, api.NotFound.Problem(fmt.Sprintf("the audit log has no record %s; GET /v1/audit lists those that it has", id), api.Fault{Field: "id", Value: string(id), Problem: "is not kept here"})
 	}
 	if err != nil {
-		return out, a.refuse(ctx, "read the audit record", err)
+		return f, a.refuse(ctx, "read the audit record", err)
 	}
-	return auditRecordOf(&f), nil
+	return f, nil
 }
 
 // auditWindow is the time for which KPIs count records.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -37,8 +36,8 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 			if p.Status < 500 {
 				e.Outcome = holdfast.Permanent
 			}
-			if denied(ctx, p) {
-				more, tell := s.denials.take(denial{e.Actor, operation}, time.Now())
+			if fruitless(p) {
+				more, tell := s.refusals.take(refusal{e.Actor, operation, p.Status}, time.Now())
 				if !tell {
 					return nil
 				}
@@ -57,7 +56,7 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	defer cancel()
-	err := s.Calls.Append(ctx, e)
+	err := s.Calls.Append(ctx, append(s.refusals.left(time.Now()), e)...)
 	if err != nil {
 		s.Log().LogAttrs(ctx, slog.LevelWarn, "API call not written to the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
 	}
@@ -73,59 +72,4 @@ func (s *Service) Denied(ctx context.Context, operation string, p *api.Problem) 
 func IsDenied(err error) bool {
 	p, ok := errors.AsType[*api.Problem](err)
 	return ok && p.Status == http.StatusForbidden
-}
-
-// denied reports whether a caller was refused for lack of rights. An id that is out of scope looks like one
-// that is not kept.
-func denied(ctx context.Context, p *api.Problem) bool {
-	may := Granted(ctx)
-	return p.Status == http.StatusForbidden || p.Status == http.StatusNotFound && !may.Whole()
-}
-
-// Limits of what callers without rights write into the journal.
-const (
-	denialEvery = time.Minute
-	mostDenials = 1000 // token and operation; others share one more
-)
-
-// denial is one caller who is refused one operation.
-type denial struct{ actor, operation string }
-
-// denials lets through one entry a minute for each caller and operation, and counts the others.
-type denials struct {
-	mu   sync.Mutex
-	last map[denial]tally
-}
-
-type tally struct {
-	at   time.Time // of the last entry
-	more int       // since then
-}
-
-// take reports whether to write an entry now, and how many were not written since the last one.
-func (d *denials) take(who denial, now time.Time) (more int, tell bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.last == nil {
-		d.last = map[denial]tally{}
-	}
-	t, known := d.last[who]
-	if !known && len(d.last) >= mostDenials {
-		for other, t := range d.last {
-			if now.Sub(t.at) >= denialEvery {
-				delete(d.last, other)
-			}
-		}
-		if len(d.last) >= mostDenials {
-			who = denial{}
-			t, known = d.last[who]
-		}
-	}
-	if known && now.Sub(t.at) < denialEvery {
-		t.more++
-		d.last[who] = t
-		return 0, false
-	}
-	d.last[who] = tally{at: now}
-	return t.more, true
 }

@@ -3,11 +3,13 @@ package admin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -107,12 +109,28 @@ func (s Notifications) Get(ctx context.Context, site, id string) (d api.Notifica
 		return d, p
 	}
 	d = notificationOf(copies)
+	if d.TraceID, err = s.traceOf(ctx, copies); err != nil {
+		return d, s.refuse(ctx, "read the trace of the notification", err)
+	}
 	for i := range copies {
 		if copies[i].Discarding || !copies[i].NextAttempt.IsZero() {
 			d.Copies[i].WaitsFor = s.copyWaitsFor(&copies[i])
 		}
 	}
 	return d, nil
+}
+
+// traceOf returns the id of the trace of a notification, which its messages have.
+func (s Notifications) traceOf(ctx context.Context, copies []notify.Record) (string, error) {
+	for i := range copies {
+		r, err := s.Outbox.Get(ctx, copies[i].Message)
+		if err == nil {
+			return holdfast.TraceOf(r.Message.Headers).ID(), nil
+		} else if !errors.Is(err, holdfast.ErrNotFound) {
+			return "", err
+		}
+	}
+	return "", nil
 }
 
 // notifyStatuses reads status=parked,retrying and status=parked&status=retrying.

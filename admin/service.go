@@ -12,6 +12,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/activity"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
@@ -58,6 +60,10 @@ type Service struct {
 	Records       AuditRecords
 	AuditLag      func(ctx context.Context) (time.Duration, error)
 	AuditFailures func() int64
+	// AuditLog is the node's own audit log. Nil: the node keeps none.
+	AuditLog *audit.Log
+	// Shipping tells how a site's audit log gets to central. Nil: the node is no site.
+	Shipping func() link.Telemetry
 
 	// Destinations lists where messages may be sent to, with the defaults for a message.
 	Destinations func() []Destination
@@ -100,7 +106,7 @@ type Service struct {
 
 	// changing is held while a list or channel is changed, from reading it to storing it.
 	changing sync.Mutex
-	denials  denials
+	refusals refusals
 }
 
 // Check returns every fault of the Service.

@@ -56,7 +56,7 @@ func siteNodeOf(r *link.ReportedNode) api.SiteNode {
 	out := api.SiteNode{
 		Node: r.Node, ReportMs: r.Age.Milliseconds(), Version: r.Version, Role: r.Role, Status: r.Status, Problems: r.Problems, Durability: r.Durability,
 		Pending: r.Depth, Parked: r.Parked, OldestMs: r.Oldest.Milliseconds(), LagMs: r.Lag.Milliseconds(), StalledMs: r.Stalled.Milliseconds(),
-		Replaying: r.Replaying, DiskFree: r.DiskFree, DiskFull: r.DiskFull, DoubtedMs: r.Doubted.Milliseconds(), Held: r.Held,
+		Unsent: r.Unsent, UnsentMs: r.UnsentFor.Milliseconds(), AuditFault: r.Refused, Replaying: r.Replaying, DiskFree: r.DiskFree, DiskFull: r.DiskFull, DoubtedMs: r.Doubted.Milliseconds(), Held: r.Held,
 	}
 	for _, c := range r.Categories {
 		out.Categories = append(out.Categories, api.SiteCategory{Category: c.Category, Pending: c.Depth, Parked: c.Parked, OldestMs: c.Oldest.Milliseconds()})

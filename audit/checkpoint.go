@@ -36,6 +36,9 @@ type Checkpoint struct {
 	Keys []Public
 }
 
+// Signer returns the verifier key of the key that signs from then on.
+func (c *Checkpoint) Signer() string { return c.Keys[len(c.Keys)-1].verifier(c.Origin) }
+
 // Sign returns the checkpoint as a note that the keys have signed.
 func (c *Checkpoint) Sign(keys ...*Key) (string, error) {
 	encode := base64.StdEncoding.EncodeToString
@@ -155,6 +158,32 @@ func (l *Log) Problem() string {
 // ErrRewritten means that a log does not contain what a checkpoint of it says.
 var ErrRewritten = errors.New("the audit log is not the one that was signed before")
 
+// ErrEmpty means that a log has no record yet, and nothing that can be signed.
+var ErrEmpty = errors.New("the audit log is empty")
+
+// ErrWitness means that the witness could not keep a checkpoint. The store has it, and the witness gets it later.
+var ErrWitness = errors.New("give checkpoint to the witness")
+
+// Signed is Checkpoint, and returns the newest checkpoint of the log. ErrEmpty: there is none.
+func (l *Log) Signed(ctx context.Context) (note string, c Checkpoint, err error) {
+	if err = l.Checkpoint(ctx); err != nil {
+		return "", c, err
+	}
+	origin, err := l.Origin(ctx)
+	if err != nil {
+		return "", c, err
+	}
+	row, err := l.Store.Newest(ctx, origin)
+	if err == nil && row == nil {
+		err = ErrEmpty
+	}
+	if err != nil {
+		return "", c, err
+	}
+	c, err = ParseCheckpoint(row.Note)
+	return row.Note, c, err
+}
+
 // Checkpoint signs what the log contains, keeps that, and gives it to the witness. It signs nothing
 // if the log does not continue what it has signed before (ErrRewritten), and does nothing if there is
 // nothing new.
@@ -208,7 +237,7 @@ func (l *Log) witness(ctx context.Context, signed string, c *Checkpoint) error {
 		return nil
 	}
 	if err := l.Witness.Keep(ctx, signed); err != nil {
-		return fmt.Errorf("give checkpoint to the witness: %w", err)
+		return fmt.Errorf("%w: %w", ErrWitness, err)
 	}
 	l.witnessed = c
 	return nil

@@ -3,22 +3,22 @@ package audit
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
+	stdjson "encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// systemActor is the actor of what no person and no program has asked for.
-const systemActor = "system"
+// SystemActor is the actor of what no person and no program has asked for.
+const SystemActor = "system"
 
 // Describer makes records from entries of the journal. Its follower must ask for Follower.About.
 type Describer struct {
@@ -51,7 +51,7 @@ func (d *Describer) Describe(ctx context.Context, page []holdfast.Entry) ([]Reco
 		list = append(list, d.of(e)...)
 		for part := range list[first:] {
 			r := &list[first+part]
-			r.ID = eventID(incarnation, e.Seq, part)
+			r.ID = EventID(r.Occurred, fmt.Appendf(nil, "audit %q %d %d", incarnation, e.Seq, part))
 			if err := d.summarize(ctx, e, r); err != nil {
 				return nil, err
 			}
@@ -59,11 +59,6 @@ func (d *Describer) Describe(ctx context.Context, page []holdfast.Entry) ([]Reco
 		}
 	}
 	return list, nil
-}
-
-// eventID returns the id of one event of an entry: a UUID of version 8.
-func eventID(incarnation string, seq int64, part int) holdfast.ID {
-	return holdfast.ID(uuid.NewHash(sha256.New(), uuid.Nil, fmt.Appendf(nil, "audit %q %d %d", incarnation, seq, part), 8).String())
 }
 
 // bound makes texts, which other machines may have chosen, fit for a record.
@@ -122,22 +117,22 @@ type extra struct {
 	Destination  string          `json:"destination,omitempty"`
 	Endpoint     string          `json:"endpoint,omitempty"`
 	Source       string          `json:"source,omitempty"` // if it is not the site
-	Cycle        int             `json:"cycle,omitempty"`
-	Attempt      int             `json:"attempt,omitempty"`
+	Cycle        int             `json:"cycle,omitzero"`
+	Attempt      int             `json:"attempt,omitzero"`
 	Outcome      string          `json:"outcome,omitempty"`
 	Reason       holdfast.Reason `json:"reason,omitempty"`
 	Code         string          `json:"code,omitempty"`
-	Maybe        bool            `json:"maybeDelivered,omitempty"`
+	Maybe        bool            `json:"maybeDelivered,omitzero"`
 	In           string          `json:"in,omitempty"` // a decision takes effect after this time
 	Created      time.Time       `json:"created,omitzero"`
-	Detail       json.RawMessage `json:"detail,omitempty"`
+	Detail       jsontext.Value  `json:"detail,omitempty"`
 }
 
-func (x extra) json() json.RawMessage {
-	b, err := json.Marshal(x)
+func (x extra) json() stdjson.RawMessage {
+	b, err := json.Marshal(&x, leafJSON)
 	if err != nil { // a detail that is no JSON; no store has accepted one
 		x.Detail = nil
-		b, _ = json.Marshal(x) //nolint:errchkjson // nothing else can fail
+		b, _ = json.Marshal(&x, leafJSON) // nothing else can fail
 	}
 	if string(b) == "{}" {
 		return nil
@@ -148,7 +143,7 @@ func (x extra) json() json.RawMessage {
 // record returns what is the same for all records of an entry.
 func (d *Describer) record(e *holdfast.Entry, c Channel, k Kind, s Status) Record {
 	return Record{
-		Occurred: e.At.Truncate(time.Microsecond), Channel: c, Kind: k, Status: s, Site: cmp.Or(strings.TrimSpace(d.Site), notify.UnknownSite), Node: d.Node, Actor: cmp.Or(e.Actor, systemActor),
+		Occurred: e.At.Truncate(time.Microsecond), Channel: c, Kind: k, Status: s, Site: cmp.Or(strings.TrimSpace(d.Site), notify.UnknownSite), Node: d.Node, Actor: cmp.Or(e.Actor, SystemActor),
 	}
 }
 
@@ -183,7 +178,7 @@ func (d *Describer) decision(e *holdfast.Entry) []Record {
 // record says with the copy.
 func (d *Describer) copied(e *holdfast.Entry) []Record {
 	r := d.record(e, System, Copied, Success)
-	r.Target, r.Extra = e.Subject, json.RawMessage(e.Detail)
+	r.Target, r.Extra = e.Subject, e.Detail
 	return []Record{r}
 }
 
@@ -192,7 +187,7 @@ func (d *Describer) incoming(e *holdfast.Entry, s Status) []Record {
 	var detail struct {
 		Endpoint string `json:"endpoint"`
 	}
-	_ = json.Unmarshal(e.Detail, &detail) // nil for a message that was fetched
+	_ = json.Unmarshal(e.Detail, &detail, leafJSON) // nil for a message that was fetched
 	r := d.record(e, Message, MessageReceive, s)
 	r.Actor, r.Target, r.Correlation = cmp.Or(e.Subject, e.Actor), detail.Endpoint, string(e.ID)
 	r.Extra = extra{Message: e.ID}.json()
@@ -208,7 +203,7 @@ func (d *Describer) call(e *holdfast.Entry) []Record {
 		Status int   `json:"status"`
 		TookUS int64 `json:"tookUs"`
 	}
-	_ = json.Unmarshal(e.Detail, &detail) // absent: unknown
+	_ = json.Unmarshal(e.Detail, &detail, leafJSON) // absent: unknown
 	r := d.record(e, APIInbound, APICall, Failed)
 	if e.Code == CodeExport {
 		r.Channel, r.Kind = Operator, Export
@@ -222,7 +217,7 @@ func (d *Describer) call(e *holdfast.Entry) []Record {
 	}
 	r.Target, r.Error, r.HTTP, r.Took = cmp.Or(e.Subject, e.Code), e.Error, detail.Status, time.Duration(detail.TookUS)*time.Microsecond
 	r.Occurred = r.Occurred.Add(-r.Took)
-	r.Extra = extra{Operation: e.Code, Detail: e.Detail}.json()
+	r.Extra = extra{Operation: e.Code, Detail: jsontext.Value(sealFilter(&r, e.Detail))}.json()
 	return []Record{r}
 }
 

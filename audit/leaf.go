@@ -1,15 +1,17 @@
 package audit
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -36,14 +38,18 @@ type leaf struct {
 	Script   string            `json:"script,omitempty"`
 	Actor    string            `json:"actor,omitempty"`
 	Target   string            `json:"target,omitempty"`
-	HTTP     int               `json:"http,omitempty"`
-	TookUS   int64             `json:"tookUs,omitempty"`
+	HTTP     int               `json:"http,omitzero"`
+	TookUS   int64             `json:"tookUs,omitzero"`
 	Error    string            `json:"error,omitempty"`
 	Request  string            `json:"request,omitempty"`
 	Response string            `json:"response,omitempty"`
-	Extra    json.RawMessage   `json:"extra,omitempty"`
+	Extra    jsontext.Value    `json:"extra,omitempty"`
 	Sealed   map[string]string `json:"sealed,omitempty"` // commitments by field
 }
+
+// leafJSON takes the JSON that people and programs send: names that come twice and damaged texts stop no
+// log.
+var leafJSON = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) //nolint:gochecknoglobals // constant
 
 const leafTime = "2006-01-02T15:04:05.000000Z"
 
@@ -74,7 +80,7 @@ func (r *Record) Leaf() (data []byte, values []Value, err error) {
 	l := leaf{
 		Version: leafVersion, ID: r.ID, At: r.Occurred.UTC().Format(leafTime), Channel: r.Channel, Kind: r.Kind, Status: r.Status,
 		Corr: r.Correlation, Exec: r.Execution, Parent: r.Parent, Trace: r.Trace, Site: r.Site, Node: r.Node, Instance: r.Instance, Script: r.Script,
-		Actor: r.Actor, Target: r.Target, HTTP: r.HTTP, TookUS: r.Took.Microseconds(), Error: r.Error, Request: r.Request, Response: r.Response, Extra: r.Extra,
+		Actor: r.Actor, Target: r.Target, HTTP: r.HTTP, TookUS: r.Took.Microseconds(), Error: r.Error, Request: r.Request, Response: r.Response, Extra: jsontext.Value(r.Extra),
 	}
 	for _, field := range r.Personal {
 		text := l.personal(field)
@@ -92,13 +98,11 @@ func (r *Record) Leaf() (data []byte, values []Value, err error) {
 		l.Sealed[field], *text = v.Commitment(), ""
 		values = append(values, v)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&l); err != nil {
+	data, err = json.Marshal(&l, leafJSON, json.Deterministic(true))
+	if err != nil {
 		return nil, nil, fmt.Errorf("audit record %s: %w: %w", r.ID, holdfast.ErrInvalid, err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), values, nil
+	return data, values, nil
 }
 
 // personal returns the field of this name, or nil if it cannot be sealed.
@@ -124,7 +128,7 @@ var ErrLeaf = errors.New("not an audit record")
 // of a version that this program knows, or a value is not the one that was sealed.
 func Read(data []byte, values []Value) (Record, error) {
 	var l leaf
-	if err := json.Unmarshal(data, &l); err != nil {
+	if err := json.Unmarshal(data, &l, leafJSON); err != nil {
 		return Record{}, fmt.Errorf("%w: %w", ErrLeaf, err)
 	}
 	at, err := time.Parse(leafTime, l.At)
@@ -154,6 +158,6 @@ func Read(data []byte, values []Value) (Record, error) {
 	r.Correlation, r.Execution, r.Parent, r.Trace = l.Corr, l.Exec, l.Parent, l.Trace
 	r.Site, r.Node, r.Instance, r.Script, r.Actor, r.Target = l.Site, l.Node, l.Instance, l.Script, l.Actor, l.Target
 	r.HTTP, r.Took, r.Error = l.HTTP, time.Duration(l.TookUS)*time.Microsecond, l.Error
-	r.Request, r.Response, r.Extra = l.Request, l.Response, l.Extra
+	r.Request, r.Response, r.Extra = l.Request, l.Response, stdjson.RawMessage(l.Extra)
 	return r, nil
 }

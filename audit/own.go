@@ -31,11 +31,11 @@ func ownKind(e *holdfast.Entry) Kind {
 	case codeOpen:
 		return Opened
 	case CodeHold:
-		return Hold
+		return HoldKind
 	case CodeRelease:
 		return Release
 	case CodeErase:
-		return Erase
+		return EraseKind
 	case CodePurge:
 		return Purged
 	case CodeKey:
@@ -47,7 +47,7 @@ func ownKind(e *holdfast.Entry) Kind {
 // own returns the record of an entry that the log makes itself.
 func (l *Log) own(e *holdfast.Entry) Record {
 	r := l.record(ownKind(e), e.At)
-	r.Target, r.Extra = e.Subject, json.RawMessage(e.Detail)
+	r.Target, r.Extra = e.Subject, sealFilter(&r, e.Detail)
 	if e.Actor != "" {
 		r.Actor, r.Channel = e.Actor, Operator
 	}
@@ -57,8 +57,8 @@ func (l *Log) own(e *holdfast.Entry) Record {
 // record returns a record about the log itself.
 func (l *Log) record(kind Kind, at time.Time) Record {
 	return Record{
-		ID: holdfast.NewID(), Occurred: at.Truncate(time.Microsecond), Channel: System, Kind: kind, Status: Success,
-		Site: l.Site, Node: l.Node, Actor: "system",
+		ID: EventID(at, []byte(holdfast.NewID())), Occurred: at.Truncate(time.Microsecond), Channel: System, Kind: kind, Status: Success,
+		Site: l.Site, Node: l.Node, Actor: SystemActor,
 	}
 }
 

@@ -36,7 +36,8 @@ type purged struct {
 	Until time.Time `json:"until,omitzero"`
 	Hash  string    `json:"hash"` // chain hash of the last of them
 
-	anchored bool
+	by string // log that has the record, and its number there
+	at int64
 }
 
 // plan is the purge of one log.
@@ -78,13 +79,13 @@ func (l *Log) Purge(ctx context.Context, keep time.Duration) (gone int64, err er
 
 // purge takes a step of the purge of each log that has old records. It reports whether one may have more.
 func (l *Log) purge(ctx context.Context, logs []*rows.AuditLog, keep time.Duration) (gone int64, more bool, err error) {
-	filters, newest, err := l.holds(ctx)
+	holds, err := l.Store.Holds(ctx)
 	if err != nil {
 		return 0, false, err
 	}
 	var plans, again []plan
 	for _, log := range logs {
-		p, err := l.old(ctx, log, keep, filters)
+		p, err := l.old(ctx, log, keep, holds)
 		more = more || p.Count == purgeStep
 		switch {
 		case err != nil:
@@ -104,7 +105,7 @@ func (l *Log) purge(ctx context.Context, logs []*rows.AuditLog, keep time.Durati
 		return 0, false, err
 	}
 	for _, p := range plans {
-		cut, err := l.Store.Cut(ctx, p.log, p.Last, p.hash, newest)
+		cut, err := l.Store.Cut(ctx, p.log, p.Last, p.hash, newestOf(holds))
 		if err == nil && cut {
 			var n int64
 			n, err = l.sweep(ctx, p.log, p.Last)
@@ -117,24 +118,8 @@ func (l *Log) purge(ctx context.Context, logs []*rows.AuditLog, keep time.Durati
 	return gone, more, nil
 }
 
-// holds returns what the holds select, and when the newest of them was made.
-func (l *Log) holds(ctx context.Context) (filters []Filter, newest rows.Instant, err error) {
-	list, err := l.Store.Holds(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	filters = make([]Filter, len(list))
-	for i, h := range list {
-		if err := json.Unmarshal([]byte(h.Filter), &filters[i]); err != nil {
-			return nil, 0, fmt.Errorf("hold %q: %w", h.Name, err)
-		}
-		newest = max(newest, h.Since)
-	}
-	return filters, newest, nil
-}
-
 // old returns the records of a log that may go.
-func (l *Log) old(ctx context.Context, log *rows.AuditLog, keep time.Duration, holds []Filter) (p Prefix, err error) {
+func (l *Log) old(ctx context.Context, log *rows.AuditLog, keep time.Duration, holds []Hold) (p Prefix, err error) {
 	last := log.Size
 	if log.Own && l.Held != nil {
 		last = min(last, l.Held(log.Origin))
@@ -150,7 +135,7 @@ func (l *Log) old(ctx context.Context, log *rows.AuditLog, keep time.Duration, h
 }
 
 // held returns the first of some records that a hold selects, or zero.
-func (l *Log) held(ctx context.Context, log, after, last int64, holds []Filter) (seq int64, err error) {
+func (l *Log) held(ctx context.Context, log, after, last int64, holds []Hold) (seq int64, err error) {
 	for seq == 0 && after < last {
 		values := map[int64][]Value{}
 		if err := l.Store.Values(ctx, log, after+1, after+verifyPage, func(seq int64, v Value) error {
@@ -173,7 +158,7 @@ func (l *Log) held(ctx context.Context, log, after, last int64, holds []Filter) 
 				read--
 				return nil
 			}
-			if slices.ContainsFunc(holds, func(f Filter) bool { return f.Match(&r) }) {
+			if selectsAny(holds, &r) {
 				seq = s.Seq
 			}
 			return nil

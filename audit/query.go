@@ -33,11 +33,12 @@ type Page struct {
 type Found struct {
 	Record
 
-	Origin string  // name of the log
-	Seq    int64   // in the log
-	Hash   []byte  // chain hash
-	Leaf   []byte  // the record as it is stored
-	Values []Value // of the personal fields that were not erased
+	Origin string    // name of the log
+	Seq    int64     // in the log
+	Stored time.Time // here
+	Hash   []byte    // chain hash
+	Leaf   []byte    // the record as it is stored
+	Values []Value   // of the personal fields that were not erased
 }
 
 // KPIs are numbers of the audit log (AU-07).
@@ -46,6 +47,13 @@ type KPIs struct {
 	Errors  int64     // of these, with a status that is an error; at most MaxCount
 	Oldest  time.Time // of the records that are kept; zero: there are none
 	Newest  time.Time
+}
+
+// SiteKPIs are numbers of the records of one site (AU-07).
+type SiteKPIs struct {
+	Site    string
+	Records int64 // that occurred within the window; at most MaxCount
+	Errors  int64 // of these, with a status that is an error; of all sites together at most MaxCount are counted
 }
 
 // MaxCount is the most records that are counted for KPIs.
@@ -60,4 +68,6 @@ type Records interface {
 	Record(ctx context.Context, id holdfast.ID) (Found, error)
 	// KPIs counts the records of the last window.
 	KPIs(ctx context.Context, window time.Duration) (KPIs, error)
+	// SiteKPIs counts the records of the last window for each of these sites, in their order.
+	SiteKPIs(ctx context.Context, window time.Duration, sites []string) ([]SiteKPIs, error)
 }

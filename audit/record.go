@@ -50,9 +50,9 @@ const (
 	Config      Kind = "Configuration"
 	SignIn      Kind = "SignIn"
 	Export      Kind = "Export"
-	Hold        Kind = "Hold"
+	HoldKind    Kind = "Hold"
 	Release     Kind = "Release"
-	Erase       Kind = "Erase"
+	EraseKind   Kind = "Erase"
 
 	Opened    Kind = "Opened"    // the first record of a log
 	Purged    Kind = "Purged"    // a prefix of the log
@@ -112,7 +112,7 @@ type Record struct {
 	Node     string
 	Instance string
 	Script   string
-	Actor    string // a person, a token, or "system"
+	Actor    string // a person, a token, or SystemActor
 	Target   string // what it was done to: a destination, list, recipient, route
 
 	HTTP  int // status; zero: none

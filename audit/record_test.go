@@ -69,3 +69,25 @@ func TestARecordNamesItsSite(t *testing.T) {
 		t.Errorf("without a site: %v (SF-26)", err)
 	}
 }
+
+// What others have sent is kept as far as it can be, and never stops the log.
+func TestARecordTakesWhatOthersHaveSent(t *testing.T) {
+	t.Parallel()
+	r := full()
+	r.Error, r.Extra = "a\xffb\u2028<\x01", json.RawMessage("{ \"b\": \"<\xff>\", \"a\": 1,\n\"a\":2 }")
+	data, _, err := r.Leaf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(string(data), "\"error\":\"a\ufffdb\u2028<\\u0001\",\"request\":\"{}\",\"response\":\"ok\",\"extra\":{\"b\":\"<\ufffd>\",\"a\":1,\"a\":2}}") || !json.Valid(data) {
+		t.Errorf("leaf %s", data)
+	}
+	again, err := audit.Read(data, nil)
+	if err != nil || again.Error != "a\ufffdb\u2028<\x01" || string(again.Extra) != "{\"b\":\"<\ufffd>\",\"a\":1,\"a\":2}" {
+		t.Errorf("read %+v, %v", again, err)
+	}
+	r.Extra = json.RawMessage(`{`)
+	if _, _, err := r.Leaf(); !errors.Is(err, holdfast.ErrInvalid) {
+		t.Errorf("an extra that is no JSON gives %v", err)
+	}
+}

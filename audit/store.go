@@ -19,8 +19,6 @@ type Store interface {
 	Lease(ctx context.Context, mine int64) (int64, error)
 	// AddCheckpoint keeps a checkpoint, unless there is one of the same log and size.
 	AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error
-	// Holds lists the holds by name.
-	Holds(ctx context.Context) ([]*rows.AuditHold, error)
 	// Old returns the records of a log after one number and up to another, limit of them at most, that are
 	// older than keep. It ends before the first that is not, and believes no clock that may be wrong.
 	Old(ctx context.Context, log, after, last int64, keep time.Duration, limit int) (Prefix, error)
@@ -34,6 +32,7 @@ type Store interface {
 	// Standing counts the records of a log that are here.
 	Standing(ctx context.Context, log int64) (int64, error)
 	SignedReader
+	Holds
 }
 
 // SignedReader is a Reader that finds the newest checkpoint.

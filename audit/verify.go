@@ -50,6 +50,9 @@ type VerifyOptions struct {
 	Witness Witness
 	Origin  string    // verify only this log; empty: all
 	Now     time.Time // zero: time.Now
+	// Progress is what earlier verifications have read, which this one does not read again. Nil: it reads
+	// everything.
+	Progress *Progress
 }
 
 // Report is what a verification found.
@@ -72,9 +75,15 @@ type LogReport struct {
 	// AnchoredAt.
 	Anchored   int64     `json:"anchored"`
 	AnchoredAt time.Time `json:"anchoredAt,omitzero"`
-	Key        string    `json:"key,omitempty"`     // verifier key that has signed the last of them
-	Erased     int64     `json:"erased,omitempty"`  // values
-	Missing    int64     `json:"missing,omitempty"` // records that a copy lacks, or that are lost on record
+	// Witnessed is the number of records that checkpoints cover that a witness has, the last of which was made at
+	// WitnessedAt.
+	Witnessed   int64     `json:"witnessed,omitempty"`
+	WitnessedAt time.Time `json:"witnessedAt,omitzero"`
+	Key         string    `json:"key,omitempty"`     // verifier key that has signed the last of them
+	Erased      int64     `json:"erased,omitempty"`  // values
+	Missing     int64     `json:"missing,omitempty"` // records that a copy lacks, or that are lost on record
+	// Record is the record that a proof is about, as it is stored.
+	Record []byte `json:"record,omitempty"`
 }
 
 // verification is one call of Verify.
@@ -87,9 +96,10 @@ type verification struct {
 	marks    map[string][]mark // of the witness, by origin
 	trusted  map[Public]bool
 	purges   map[string][]purged
+	anchored map[string]int64 // records of own logs that believed checkpoints cover
 	formers  map[string]Former
-	copies   map[string]LogReport // faults of copies that the own log shows
-	erasing  int64                // values that records say were erased
+	copies   map[string]LogReport        // faults of copies that the own log shows
+	erasing  map[string]map[string]int64 // values that the records of own logs say were erased, by that log and the log that had them
 }
 
 // mark is a checkpoint, in short.
@@ -99,6 +109,7 @@ type mark struct {
 	chain Hash
 	keys  []Public
 	at    time.Time
+	out   bool // a witness has it
 }
 
 // Verify reads logs and says whether they are what was once written and signed: chains, leaves, values,
@@ -108,19 +119,28 @@ func Verify(ctx context.Context, from Reader, o VerifyOptions) (Report, error) {
 	return verify(ctx, from, &verification{VerifyOptions: o})
 }
 
-func verify(ctx context.Context, from Reader, v *verification) (Report, error) {
+func verify(ctx context.Context, from Reader, v *verification) (r Report, err error) {
 	if v.Now.IsZero() {
 		v.Now = time.Now()
 	}
 	v.from, v.marks, v.trusted, v.purges = from, map[string][]mark{}, map[Public]bool{}, map[string][]purged{}
-	v.formers, v.copies = map[string]Former{}, map[string]LogReport{}
+	v.formers, v.copies, v.erasing, v.anchored = map[string]Former{}, map[string]LogReport{}, map[string]map[string]int64{}, map[string]int64{}
 	for _, k := range v.Keys {
 		v.trusted[k] = true
+	}
+	if p := v.Progress; p != nil {
+		p.begin(v)
+		defer func() {
+			if err != nil {
+				p.end(v, nil)
+				return
+			}
+			p.end(v, &r)
+		}()
 	}
 	if err := v.readWitness(); err != nil {
 		return Report{}, err
 	}
-	var err error
 	if v.logs, err = from.Logs(ctx); err != nil {
 		return Report{}, fmt.Errorf("read logs: %w", err)
 	}
@@ -131,7 +151,7 @@ func verify(ctx context.Context, from Reader, v *verification) (Report, error) {
 		}
 		return cmp.Compare(b.Log, a.Log)
 	})
-	r := Report{Status: Intact}
+	r.Status = Intact
 	for _, l := range v.logs {
 		if v.Origin != "" && v.Origin != l.Origin && !l.Own {
 			continue
@@ -173,7 +193,7 @@ func (v *verification) readWitness() error {
 	return nil
 }
 
-func markOf(c *Checkpoint) mark { return mark{c.Size, c.Root, c.Chain, c.Keys, c.Time} }
+func markOf(c *Checkpoint) mark { return mark{c.Size, c.Root, c.Chain, c.Keys, c.Time, false} }
 
 // gone reports logs of which the store has nothing, though its own log says that it took records of them, or
 // the witness knows them and the store has others of the same node.
@@ -215,7 +235,7 @@ func (v *verification) log(ctx context.Context, number int64) (r LogReport, err 
 		if err != nil {
 			return r, err
 		}
-		w := &walk{verification: v, log: l, report: LogReport{Origin: l.Origin, Own: l.Own, Status: Intact, First: l.Cut + 1, Size: l.Size}, seen: map[Public]*signed{}}
+		w := &walk{verification: v, log: l, report: LogReport{Origin: l.Origin, Own: l.Own, Status: Intact, First: l.Cut + 1, Size: l.Size}, seen: map[Public]*signed{}, erased: map[string]int64{}}
 		if err := w.run(ctx, last); err != nil && !errors.Is(err, errFault) {
 			return r, err
 		}
@@ -252,20 +272,18 @@ func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
 	case Purged:
 		var p purged
 		if json.Unmarshal(r.Extra, &p) == nil {
+			p.by, p.at = w.log.Origin, seq
 			w.purged = append(w.purged, p)
-			w.purgedAt = append(w.purgedAt, seq)
 		}
 	case Opened:
 		var f Former
 		if json.Unmarshal(r.Extra, &f) == nil && f.Origin != "" {
 			w.formers[f.Origin] = f
 		}
-	case Erase:
-		var e struct {
-			Values int64 `json:"values"`
-		}
-		if json.Unmarshal(r.Extra, &e) == nil {
-			w.erasing += e.Values
+	case EraseKind:
+		var d Decision
+		if json.Unmarshal(r.Extra, &d) == nil {
+			w.erased[d.Log] += d.Values
 		}
 	case Copied:
 		var c batch
@@ -278,9 +296,10 @@ func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
 
 // batch is the Extra of a record of the kind Copied.
 type batch struct {
-	Log  string `json:"log"`
-	Last int64  `json:"last"`
-	Hash string `json:"hash"` // chain hash of the last record, hex
+	Log   string `json:"log"`
+	First int64  `json:"first"`
+	Last  int64  `json:"last"`
+	Hash  string `json:"hash"` // chain hash of the last record, hex
 }
 
 // copied compares what the own log says of a copy with the copy.

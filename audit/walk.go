@@ -37,14 +37,16 @@ type walk struct {
 	more  bool
 	seen  map[Public]*signed
 
-	purged   []purged
-	purgedAt []int64
+	purged []purged
+	erased map[string]int64 // values that records say were erased, by the log that had them
 }
 
 // signed is what one key has signed.
 type signed struct {
 	good, bad int64 // size of the last checkpoint that agrees, and of the first that does not; 0: none
 	at        time.Time
+	out       int64 // size of the last one that agrees and that a witness has
+	outAt     time.Time
 	beyond    int64 // largest size that the log does not reach
 	with      []Public
 }
@@ -59,7 +61,7 @@ func (w *walk) run(ctx context.Context, last int64) error {
 	if len(l.Head) != hashSize || l.Cut > l.Size || l.Cut > 0 && len(l.CutHash) != hashSize {
 		return w.fault(Changed, 1, "the row of the log makes no sense")
 	}
-	w.treed, w.tileAt, w.asked, w.more = true, -1, 0, true
+	w.treed, w.tileAt, w.more = true, -1, true
 	if !l.Own {
 		if err := w.from.Gaps(ctx, l.Log, func(first, last int64) error {
 			w.gaps = append(w.gaps, [2]int64{first, last})
@@ -68,10 +70,11 @@ func (w *walk) run(ctx context.Context, last int64) error {
 			return err
 		}
 	}
-	if err := w.prefix(ctx); err != nil {
+	after, err := w.begin(ctx)
+	if err != nil {
 		return err
 	}
-	if err := w.records(ctx); err != nil {
+	if err := w.records(ctx, after); err != nil {
 		return err
 	}
 	if !bytes.Equal(w.head[:], l.Head) {
@@ -88,7 +91,24 @@ func (w *walk) run(ctx context.Context, last int64) error {
 	if err := w.beyond(ctx); err != nil {
 		return err
 	}
-	return w.judge()
+	if err := w.judge(); err != nil {
+		return err
+	}
+	if w.Progress != nil {
+		w.Progress.keep(w)
+	}
+	return nil
+}
+
+// begin reads the hashes of what was purged, or goes on where an earlier verification has ended. It returns the
+// number of the record after which there are records to read.
+func (w *walk) begin(ctx context.Context) (after int64, err error) {
+	if w.Progress != nil {
+		if after, ok := w.Progress.resume(w); ok {
+			return after, nil
+		}
+	}
+	return w.log.Cut, w.prefix(ctx)
 }
 
 // planted reports whether the whole tree of the log must be there.
@@ -201,7 +221,7 @@ func (w *walk) load(ctx context.Context) error {
 		w.asked = 1<<63 - 1
 	}
 	for _, m := range w.verification.marks[w.log.Origin] {
-		if m.size > before && m.size <= w.asked {
+		if m.out = true; m.size > before && m.size <= w.asked {
 			list = append(list, m)
 		}
 	}
@@ -226,26 +246,39 @@ func (w *walk) note(m mark, agrees bool) {
 			s.beyond = max(s.beyond, m.size)
 		case !agrees && s.bad == 0:
 			s.bad = m.size
+		case agrees && m.out:
+			s.out, s.outAt = m.size, m.at
+			fallthrough
 		case agrees:
 			s.good, s.at = m.size, m.at
 		}
 	}
 }
 
-// beyond reads the checkpoints that are larger than the log.
+// beyond reads the checkpoints that are larger than the log. Those of records that the node has appended since the
+// walk began say nothing.
 func (w *walk) beyond(ctx context.Context) error {
-	for {
-		for _, m := range w.marks {
-			w.note(m, false)
-		}
-		w.marks = nil
-		if !w.more {
-			return nil
-		}
+	list := w.marks
+	for w.more {
 		if err := w.load(ctx); err != nil {
 			return err
 		}
+		list = append(list, w.marks...)
 	}
+	w.marks = nil
+	if len(list) == 0 {
+		return nil
+	}
+	now, err := w.row(ctx, w.log.Log)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		if m.size > now.Size {
+			w.note(m, false)
+		}
+	}
+	return nil
 }
 
 // rightEdge compares the unfinished tiles.
@@ -279,6 +312,9 @@ func (w *walk) judge() error {
 		if s.good > r.Anchored {
 			r.Anchored, r.AnchoredAt, r.Key = s.good, s.at, k.verifier(l.Origin)
 		}
+		if s.out > r.Witnessed {
+			r.Witnessed, r.WitnessedAt = s.out, s.outAt
+		}
 		if s.bad > 0 && (bad == 0 || s.bad < bad) {
 			bad = s.bad
 		}
@@ -304,15 +340,16 @@ func (w *walk) judge() error {
 	if f, told := w.copies[l.Origin]; told {
 		return w.fault(f.Fault, f.Seq, "%s", f.Detail)
 	}
-	for i, p := range w.purged {
-		p.anchored = w.purgedAt[i] <= r.Anchored
+	w.anchored[l.Origin] = r.Anchored
+	w.erasing[l.Origin] = w.erased
+	for _, p := range w.purged {
 		if p.Log == "" {
 			p.Log = l.Origin
 		}
 		w.purges[p.Log] = append(w.purges[p.Log], p)
 	}
 	if l.Cut > 0 && !slices.ContainsFunc(w.purges[l.Origin], func(p purged) bool {
-		return p.anchored && p.Last == l.Cut && p.Hash == hex.EncodeToString(l.CutHash)
+		return p.at <= w.anchored[p.by] && p.Last == l.Cut && p.Hash == hex.EncodeToString(l.CutHash)
 	}) {
 		return w.fault(PurgeForged, l.Cut, "records up to %d are gone, and no signed record says that they were purged", l.Cut)
 	}
@@ -350,9 +387,23 @@ func (w *walk) gapsAndAnchor() {
 	case len(w.Keys) == 0:
 		r.Status, r.Detail = Unanchored, "no key was given: nobody knows whether the right key has signed the checkpoints"
 	case r.Anchored < l.Size && w.Now.Sub(r.AnchoredAt) > anchorsLate:
-		r.Status, r.Detail = Unanchored, fmt.Sprintf("no checkpoint covers the records from %d on", r.Anchored+1)
+		r.Status, r.Detail = Unanchored, notSince(r.AnchoredAt, r.Anchored, "no checkpoint")
+	case w.Witness != nil && r.Witnessed < l.Size && w.Now.Sub(r.WitnessedAt) > anchorsLate:
+		r.Status, r.Detail = Unanchored, notSince(r.WitnessedAt, r.Witnessed, "no checkpoint of a witness")
 	}
-	if l.Own && r.Erased > w.erasing && r.Status == Intact {
-		r.Status, r.Detail = Unanchored, fmt.Sprintf("%d values are gone, and records say that %d were erased", r.Erased, w.erasing)
+	said := int64(0)
+	for _, by := range w.erasing {
+		said += by[l.Origin]
 	}
+	if l.Own && r.Erased > said && r.Status == Intact {
+		r.Status, r.Detail = Unanchored, fmt.Sprintf("%d values are gone, and records say that %d were erased", r.Erased, said)
+	}
+}
+
+// notSince says since when a log is not anchored, and from which record on.
+func notSince(at time.Time, size int64, what string) string {
+	if size == 0 {
+		return "never anchored: " + what + " covers its records"
+	}
+	return fmt.Sprintf("not anchored since %s: %s covers the records from %d on", at.UTC().Format(time.RFC3339), what, size+1)
 }

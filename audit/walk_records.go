@@ -15,11 +15,11 @@ type kept struct {
 	bad    string // what does not fit the leaf
 }
 
-// records reads the records that stand, page after page. One record of the next page helps to say
+// records reads the records that stand and follow a number, page after page. One record of the next page helps to say
 // what was done to the last one.
-func (w *walk) records(ctx context.Context) error {
-	next := w.log.Cut + 1
-	page, err := w.page(ctx, w.log.Cut)
+func (w *walk) records(ctx context.Context, after int64) error {
+	next := after + 1
+	page, err := w.page(ctx, after)
 	for err == nil && len(page) > 0 {
 		var later []kept
 		if later, err = w.page(ctx, page[len(page)-1].seq); err != nil {

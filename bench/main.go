@@ -84,8 +84,9 @@ func measures(z sizes, p *pgServer) []measure {
 		deadMeasure(z),
 		lanesMeasure(z),
 		followMeasure(z),
+		recordMeasure(z), statusMeasure(z), auditMeasure(z),
 		hopMeasure(z, false), hopMeasure(z, true),
-		siteMeasure(z, 0), siteMeasure(z, 50*time.Millisecond),
+		siteMeasure(z, 0), siteMeasure(z, 50*time.Millisecond), telemetryMeasure(z),
 		ingestMeasure(z), linkMeasure(z, 1), linkMeasure(z, 16),
 		mailMeasure(z), silentMeasure(z),
 	)

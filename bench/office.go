@@ -24,6 +24,7 @@ type office struct {
 	db       *sqlite.DB
 	ingester *notify.Ingester
 	central  *link.Central
+	copies   *nodestore.Telemetry
 	server   *http.Server
 	files    certFiles
 	address  string
@@ -45,7 +46,10 @@ func openOffice(ctx context.Context, dir string, stored func(id hf.ID)) (o *offi
 		return nil, err
 	}
 	o.ingester = &notify.Ingester{Store: o.db, Directory: notify.NewDirectoryCache(nodestore.New(o.db, nil).Directory)}
-	o.central, err = link.NewCentral(link.CentralConfig{Store: nodestore.New(o.db, nil).Sites, Receiver: telling{o.ingester, stored}, Destination: "central"})
+	o.copies = nodestore.New(o.db, nil).Telemetry
+	o.central, err = link.NewCentral(link.CentralConfig{
+		Store: nodestore.New(o.db, nil).Sites, Receiver: telling{o.ingester, stored}, Copies: o.copies, Destination: "central",
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -127,5 +131,5 @@ func (o *office) plant(ctx context.Context, dir, name, address string, db *sqlit
 	if err := os.Chtimes(conf.File, past, past); err != nil {
 		return nil, err
 	}
-	return link.NewSite(link.SiteConfig{URL: conf.URL, File: conf.File, Outbox: db, TLS: conf.TLS})
+	return link.NewSite(link.SiteConfig{URL: conf.URL, File: conf.File, Outbox: db, Telemetry: nodestore.New(db, nil).Telemetry, TLS: conf.TLS})
 }

@@ -25,6 +25,7 @@ type Audit struct {
 	Witness string   // path of a file that gets each checkpoint; empty: only the database keeps them
 	// Retention is how long records are kept; zero: see AuditRetention.
 	Retention time.Duration
+	Verify    time.Duration // how often the node verifies what is new; Never: it does not
 }
 
 // AuditKey returns the path of the key that signs the audit log: the named file, or one in the data
@@ -67,5 +68,7 @@ func auditKeys() setting.Section[Audit] {
 		setting.Maybe("retention", func(a *Audit) *time.Duration { return &a.Retention }, setting.Period(setting.Day, setting.MaxTime),
 			"How long [records of the audit log](audit.md#what-goes-and-when) are kept. A site also keeps what central lacks.").
 			Tells("", "`365d`; at a site `7d`"),
+		setting.Key("verify", func(a *Audit) *time.Duration { return &a.Verify }, setting.PeriodOr("never", time.Minute, setting.Day), time.Hour,
+			"How often the node [verifies](audit.md#verify) the records that are new. Once a day it verifies all of them."),
 	}
 }

@@ -60,6 +60,7 @@ type Notifications struct {
 	Sweep     time.Duration      // between two purges (NO-15)
 	Stuck     time.Duration      // age from which a waiting notification is shown as stuck (NO-17)
 	Window    time.Duration      // period over which deliveries are counted (NO-17)
+	Addresses []string           // what channels may reach; empty: everything
 }
 
 // Binding says for which channels a secret may be used. A secret that is a URL itself leads to its host, and
@@ -113,6 +114,8 @@ func notificationKeys() setting.Section[Notifications] {
 		setting.Key("sweep", func(n *Notifications) *time.Duration { return &n.Sweep }, setting.Period(time.Second, setting.Day), time.Hour, "Time between two looks for notifications to purge."),
 		setting.Key("stuck", func(n *Notifications) *time.Duration { return &n.Stuck }, setting.Period(time.Second, setting.MaxTime), 10*time.Minute, "A notification that waits longer counts as stuck."),
 		setting.Key("window", func(n *Notifications) *time.Duration { return &n.Window }, setting.Period(time.Second, setting.Day), time.Minute, "The period over which deliveries are counted."),
+		setting.Addresses(func(n *Notifications) *[]string { return &n.Addresses },
+			"Where channels, and fetches of their tokens, may lead: whoever may make a channel chooses its server. One forbidden address of a name refuses it. `public` stands for all that is not private, local or reserved.", "anywhere"),
 	}
 }
 

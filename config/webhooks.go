@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net/netip"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/setting"
@@ -11,7 +10,7 @@ import (
 type Webhooks struct {
 	Seed      string        // file of topics and subscriptions to make if they do not exist; empty: no file
 	Retention time.Duration // of events
-	Allow     []string      // networks that may be reached though they are not public
+	Addresses []string      // that may be reached; empty: public ones
 	Proxy     string        // URL of a forward proxy; empty: none
 	NoProxy   string        // hosts that are reached without it
 	Backoff   string        // exponential, plain or off (WH-08)
@@ -21,16 +20,6 @@ type Webhooks struct {
 	Retries   int
 }
 
-// Networks returns Allow. It leaves out what is no network, which the check refuses.
-func (w *Webhooks) Networks() (list []netip.Prefix) {
-	for _, text := range w.Allow {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			list = append(list, p.Masked())
-		}
-	}
-	return list
-}
-
 func webhookKeys() setting.Section[Webhooks] {
 	wait := setting.Period(time.Second, 365*setting.Day)
 	return setting.Section[Webhooks]{
@@ -38,11 +27,8 @@ func webhookKeys() setting.Section[Webhooks] {
 			"File with topics and subscriptions that are made at the start if they do not exist. Existing ones are left as they are."),
 		setting.Key("retention", func(w *Webhooks) *time.Duration { return &w.Retention }, setting.Period(time.Hour, setting.MaxTime), 30*setting.Day,
 			"How long an event is kept, and can be explained. It stays until its messages are purged, too."),
-		setting.List("allow", func(w *Webhooks) *[]string { return &w.Allow }, "10.1.0.0/16", func(r *setting.Report, path, text string) {
-			if _, err := netip.ParsePrefix(text); err != nil {
-				r.Fault(path, text, setting.Problem{What: "is not a network", Fix: "write one such as 10.1.0.0/16 or fd00::/8"})
-			}
-		}, "Networks that subscribers may be in though they are not public, such as this machine's. All others that are not public are refused.").Tells("list of networks", "none"),
+		setting.Addresses(func(w *Webhooks) *[]string { return &w.Addresses },
+			"Addresses where subscribers may be. Name networks of your own beside `public`: all others that are not public are refused.", "`public`"),
 		setting.Maybe("proxy", func(w *Webhooks) *string { return &w.Proxy }, setting.Words("http://proxy.example:3128", func(r *setting.Report, path, text string) { r.CheckURL(path, text, false) }),
 			"Forward proxy over which subscribers are called."),
 		setting.Maybe("noProxy", func(w *Webhooks) *string { return &w.NoProxy }, setting.Words[string]("intranet.example,10.0.0.0/8", nil),

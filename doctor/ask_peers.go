@@ -112,7 +112,7 @@ func askLocal(ctx context.Context, o Options, asking *sync.WaitGroup, f *Finding
 		asking.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
-			l.Err = exchange.TakesConnections(ctx, l.Address, o.Timeout)
+			l.Err = exchange.TakesConnections(ctx, nil, l.Address, o.Timeout)
 		})
 	}
 }

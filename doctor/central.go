@@ -21,7 +21,7 @@ func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findi
 	var id link.Identity
 	id, c.Identity = link.ReadIdentity(c.File)
 	c.Site = id.Site
-	asking.Go(func() { c.Err = exchange.TakesConnections(ctx, exchange.Address(c.URL), o.Timeout) })
+	asking.Go(func() { c.Err = exchange.TakesConnections(ctx, nil, exchange.Address(c.URL), o.Timeout) })
 }
 
 // judgeCentral judges the link of a site. If central is away, that is a warning: notifications wait.

@@ -40,6 +40,9 @@ type Health struct {
 	Replayed   int64           `json:"replayed,omitempty"`
 	Replaying  bool            `json:"replaying,omitempty"` // it sends again what central has lost
 	Stalled    time.Duration   `json:"stalledNs,omitempty"` // how long messages for central are due while none gets through
+	Unsent     int64           `json:"unsent,omitempty"`    // records of its audit logs that central lacks
+	UnsentFor  time.Duration   `json:"unsentForNs,omitempty"`
+	Refused    string          `json:"auditProblem,omitempty"` // why central did not take the last of them
 }
 
 // CategoryDepth is what waits in one category. Destinations without a category are in "".
@@ -56,6 +59,12 @@ type FollowerLag struct {
 	Behind time.Duration `json:"behindNs"` // age of the oldest entry that it has not read
 }
 
+// Limits of what central adds up.
+const (
+	mostCounted = 1 << 52
+	mostAge     = 100 * 365 * 24 * time.Hour
+)
+
 // mostParts is how many categories, followers and problems central takes of one report.
 const mostParts = 16
 
@@ -65,10 +74,11 @@ func (h Health) clean() Health {
 	for _, text := range []*string{&h.Version, &h.Node, &h.Role, &h.Status, &h.Durability} {
 		*text = shown.Line(*text, 64)
 	}
-	for _, n := range []*int64{&h.Depth, &h.Parked, &h.DiskFree, &h.Held, &h.Replayed} {
+	h.Refused, h.Unsent, h.UnsentFor = shown.Line(h.Refused, 200), min(h.Unsent, mostCounted), min(h.UnsentFor, mostAge)
+	for _, n := range []*int64{&h.Depth, &h.Parked, &h.DiskFree, &h.Held, &h.Replayed, &h.Unsent} {
 		*n = max(*n, 0)
 	}
-	for _, d := range []*time.Duration{&h.Oldest, &h.Lag, &h.Doubted, &h.Stalled} {
+	for _, d := range []*time.Duration{&h.Oldest, &h.Lag, &h.Doubted, &h.Stalled, &h.UnsentFor} {
 		*d = max(*d, 0)
 	}
 	h.Problems, h.Categories, h.Followers = few(h.Problems), few(h.Categories), few(h.Followers)
@@ -127,6 +137,8 @@ func (s *Site) health(ctx context.Context) Health {
 	if since := s.status.Stalled; !since.IsZero() {
 		h.Stalled = time.Since(since)
 	}
+	t := &s.status.Telemetry
+	h.Unsent, h.UnsentFor, h.Refused = t.Backlog, t.Lasts(), t.Problem
 	return h
 }
 

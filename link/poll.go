@@ -28,7 +28,8 @@ type siteState struct {
 	health    Health               // as last reported
 	reported  time.Time            // when; zero: it has reported nothing here
 	telemetry Telemetry
-	backlog   map[string]int64 // by log
+	backlog   map[string]int64  // by log
+	refused   map[string]string // why the last batch of a log was not taken
 }
 
 // poll is one request that waits for commands.

@@ -48,6 +48,21 @@ func (s *SiteInfo) Health() Health {
 	return s.Nodes[0].Health
 }
 
+// Unsent returns how many records of the site's audit logs have not come to central, as its nodes last said, how
+// long the oldest has waited since, and why central did not take the last of them. At a node of central, what it
+// has refused itself comes first.
+func (s *SiteInfo) Unsent() (records int64, lasts time.Duration, problem string) {
+	problem = s.Telemetry.Problem
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Unsent > 0 {
+			records, lasts = records+n.Unsent, max(lasts, n.UnsentFor+n.Age)
+		}
+		problem = cmp.Or(problem, n.Refused)
+	}
+	return records, lasts, problem
+}
+
 // Add makes a site and returns its enrolment token, which is shown only this once. The error is
 // holdfast.ErrConflict if the name is taken.
 func (c *Central) Add(ctx context.Context, name string, actor string) (token string, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -47,9 +48,18 @@ const (
 
 // Telemetry is how a site's audit log gets to central.
 type Telemetry struct {
-	Backlog int64     // records that central lacks and the site still has
+	Backlog int64     // records that central lacks and the site still has; all of these until central has said what it has
+	Oldest  time.Time // when the site wrote the oldest of them; zero: there are none, or it is unknown. Only at the site
 	Problem string    // why the last batch was not taken; empty: it was
 	At      time.Time // when central last took a batch or said what it has; zero: never
+}
+
+// Lasts returns how long the oldest of the records has waited.
+func (t *Telemetry) Lasts() time.Duration {
+	if t.Oldest.IsZero() {
+		return 0
+	}
+	return max(time.Since(t.Oldest), 0)
 }
 
 // serveTelemetry takes a batch of a site's audit log, or says what central has of it.
@@ -122,28 +132,51 @@ func refusalOf(err error) (code string, status int) {
 func (b *siteState) shipped(in *shipment, out []sites.Copy, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	defer func() { b.telemetry.Problem = firstOf(b.refused) }()
 	if err != nil {
-		if code, _ := refusalOf(err); code != codeGaps {
-			b.telemetry.Problem = shown.Line(err.Error(), 500)
+		if code, _ := refusalOf(err); code != codeGaps && in.Batch != nil {
+			b.refuse(in.Batch.Log.Origin, shown.Line(err.Error(), 500))
 		}
 		return
 	}
 	logs := in.Logs
 	if in.Batch != nil {
 		logs = []sites.Log{in.Batch.Log}
-		b.telemetry.Problem = ""
+		delete(b.refused, in.Batch.Log.Origin)
+	} else { // all that it has
+		maps.DeleteFunc(b.refused, func(origin, _ string) bool {
+			return !slices.ContainsFunc(logs, func(l sites.Log) bool { return l.Origin == origin })
+		})
 	}
 	b.telemetry.At = time.Now()
 	if b.backlog == nil || in.Batch == nil {
 		b.backlog = map[string]int64{}
 	}
 	for i, l := range logs {
-		b.backlog[l.Origin] = min(backlogOf(l, out[i]), 1<<52)
+		b.backlog[l.Origin] = min(backlogOf(l, out[i]), mostCounted)
 	}
 	b.telemetry.Backlog = 0
 	for _, n := range b.backlog {
 		b.telemetry.Backlog += n
 	}
+}
+
+// refuse notes why a log is not taken. The name may be anything that the site says.
+func (b *siteState) refuse(origin, why string) {
+	if b.refused == nil {
+		b.refused = map[string]string{}
+	}
+	if _, known := b.refused[origin]; known || len(b.refused) < mostParts {
+		b.refused[origin] = why
+	}
+}
+
+// firstOf returns the value of the first key.
+func firstOf(m map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		return m[key]
+	}
+	return ""
 }
 
 // backlogOf counts the records that a site has and central lacks.

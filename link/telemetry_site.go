@@ -296,21 +296,48 @@ func (h *shipper) away() {
 	}
 }
 
+// waiting is the first record of a log that central lacks.
+type waiting struct {
+	log sites.Log
+	seq int64
+}
+
+// behind counts what central lacks, and returns the first record of each log that it does. resting reports
+// whether it refuses a log.
+func (h *shipper) behind() (backlog int64, first []waiting, resting bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, of := range h.logs {
+		resting = resting || time.Now().Before(of.rests)
+		if lacks := missing(of.log, of.there); len(lacks) > 0 {
+			backlog += backlogOf(of.log, of.there)
+			first = append(first, waiting{of.log, lacks[0].First})
+		}
+	}
+	return backlog, first, resting
+}
+
+// oldest returns when the oldest of some records was written. Zero: it is unknown.
+func (h *shipper) oldest(ctx context.Context, list []waiting) (oldest time.Time) {
+	for _, w := range list {
+		if at, err := h.site.conf.Telemetry.Written(ctx, w.log, w.seq); err == nil && !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+	}
+	return oldest
+}
+
 // fares notes how telemetry fares, and logs a change.
 func (h *shipper) fares(ctx context.Context, err error) {
+	backlog, first, resting := h.behind()
+	oldest := h.oldest(ctx, first)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.site
-	var backlog int64
-	resting := false
-	for _, of := range h.logs {
-		backlog += backlogOf(of.log, of.there)
-		resting = resting || time.Now().Before(of.rests)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.status.Telemetry.Problem
-	s.status.Telemetry.Backlog, s.status.Telemetry.At = backlog, h.at
+	s.status.Telemetry.Backlog, s.status.Telemetry.Oldest, s.status.Telemetry.At = backlog, oldest, h.at
 	switch {
 	case err != nil:
 		s.status.Telemetry.Problem = shown.Line(err.Error(), 500)

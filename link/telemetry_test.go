@@ -266,9 +266,25 @@ func TestTelemetryWaitsForCentralsStore(t *testing.T) {
 		if s := p.Status().Telemetry; s.Problem == "" || s.Backlog == 0 || p.Shipped(p.origin) != 0 {
 			w.t.Errorf("got %+v, shipped %d; want a problem, and what waits", s, p.Shipped(p.origin))
 		}
+		if s := p.Status().Telemetry; s.Lasts() < 2*time.Hour || s.Lasts() > 2*time.Hour+time.Minute {
+			w.t.Errorf("the oldest record waits for %s, want 2h", s.Lasts())
+		}
+		unsent := func() (int64, time.Duration, string) {
+			all, err := w.central.Sites(w.t.Context())
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return all[0].Unsent()
+		}
+		if n, lasts, problem := unsent(); n != 20 || lasts < 2*time.Hour-time.Minute || lasts > 2*time.Hour+2*time.Minute || problem == "" {
+			w.t.Errorf("central says that %d records wait for %s, %q; want 20 for 2h, and a problem", n, lasts, problem)
+		}
 		c.set(func(c *copies) { c.fault = nil })
 		p.arrived(time.Minute, w.db)
-		w.eventually(time.Minute, "well", func() bool { return p.Status().Telemetry.Problem == "" })
+		w.eventually(2*time.Minute, "well", func() bool {
+			n, lasts, problem := unsent()
+			return p.Status().Telemetry == link.Telemetry{At: p.Status().Telemetry.At} && n == 0 && lasts == 0 && problem == ""
+		})
 	}, c.takes)
 }
 
@@ -327,17 +343,24 @@ func TestAForeignAuditLogIsRefusedAndSaid(t *testing.T) {
 		c.begin(w)
 		p := w.logged("plant")
 		p.records(5)
+		good := &logged{plant: p.plant, log: p.log, origin: p.origin, size: p.size, head: p.head}
 		p.open("other") // its own log is named after another site
 		p.records(5)
 		p.run(false)
 		defer p.stop()
-		w.eventually(5*time.Minute, "both ends say so", func() bool {
+		said := func() bool {
 			all, err := w.central.Sites(w.t.Context())
 			return err == nil && len(all) == 1 && strings.Contains(all[0].Telemetry.Problem, "not of this site") && strings.Contains(p.Status().Telemetry.Problem, "not of this site")
-		})
+		}
+		w.eventually(5*time.Minute, "both ends say so", said)
+		good.records(5)
+		good.arrived(time.Minute, w.db)
+		if <-time.After(10 * time.Minute); !said() {
+			w.t.Error("it is forgotten when another log gets on")
+		}
 		n, _ := there(w.t, w.db, audit.Origin("plant", "n", "1"))
-		if m, _ := there(w.t, w.db, p.origin); n != 5 || m != 0 {
-			w.t.Errorf("central has %d records of the site's log and %d of the other, want 5 and 0", n, m)
+		if m, _ := there(w.t, w.db, p.origin); n != 10 || m != 0 {
+			w.t.Errorf("central has %d records of the site's log and %d of the other, want 10 and 0", n, m)
 		}
 	}, c.takes)
 }

@@ -51,7 +51,7 @@ func (n *Node) auditParts() []run.Part {
 	if n.audit == nil {
 		return []run.Part{{Name: "audit log", Run: n.forgetAudit}}
 	}
-	parts := []run.Part{{Name: "audit verifier", Run: n.verifyAudit}}
+	parts := []run.Part{{Name: "audit verifier", Run: n.watchAudit}}
 	if n.audit.Key != nil {
 		parts = append(parts, run.Part{Name: "audit checkpoints", Run: n.audit.Checkpoints}, run.Part{Name: "audit purge", Run: n.purgeAudit})
 	}
@@ -67,7 +67,7 @@ func (n *Node) forgetAudit(ctx context.Context) error {
 	return nil
 }
 
-// When the node verifies its audit log, and purges it, by itself.
+// When the node purges its audit log by itself, and verifies all of it.
 const (
 	auditAfter = 10 * time.Minute // late enough that it never delays a start
 	auditEvery = 24 * time.Hour
@@ -90,41 +90,5 @@ func (n *Node) purgeAudit(ctx context.Context) error {
 		if gone > 0 {
 			n.log.InfoContext(ctx, "audit log purged", slog.Int64("records", gone))
 		}
-	}
-}
-
-// verifyAudit verifies all logs now and then, and tells when the result changes.
-func (n *Node) verifyAudit(ctx context.Context) error {
-	o := audit.VerifyOptions{Witness: n.audit.Witness}
-	if n.audit.Key != nil {
-		o.Keys = []audit.Public{n.audit.Key.Public()}
-	}
-	told := audit.Intact
-	for wait := auditAfter; ; wait = auditEvery {
-		t := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return nil
-		case <-t.C:
-		}
-		report, err := audit.Verify(ctx, n.kept.Audit, o)
-		if err != nil {
-			if ctx.Err() != nil {
-				continue // it ends above
-			}
-			n.log.WarnContext(ctx, "audit log not verified", slog.Any("error", err))
-			continue
-		}
-		n.audited.Store(&report)
-		if report.Status != told && report.Status == audit.Broken {
-			for _, l := range report.Logs {
-				if l.Fault != "" {
-					n.log.ErrorContext(ctx, "the audit log is not what was written", slog.String("log", l.Origin), slog.String("fault", string(l.Fault)),
-						slog.Int64("record", l.Seq), slog.String("detail", l.Detail))
-				}
-			}
-		}
-		told = report.Status
 	}
 }

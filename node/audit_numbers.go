@@ -49,6 +49,9 @@ func (n *Node) auditHealth(add addCheck) {
 		late = auditLate(s.followers)
 	}
 	status, detail := api.OK, fmt.Sprintf("CentralAuditWriteFailures %d", n.audit.Failures())
+	if n.audit.Shared {
+		detail += map[bool]string{true: "; this node writes it", false: "; another node writes it"}[n.audit.Leads()]
+	}
 	if late > auditLateAfter {
 		status = api.Degraded
 		detail += fmt.Sprintf("; %s behind: what happens is recorded as soon as the log can be written", late.Round(time.Second))
@@ -57,26 +60,18 @@ func (n *Node) auditHealth(add addCheck) {
 		status = api.Degraded
 		detail += "; no checkpoint is signed: " + problem
 	}
-	if r := n.audited.Load(); r != nil {
-		for _, l := range r.Logs {
-			if l.Fault != "" {
-				status = api.Degraded
-				detail += fmt.Sprintf("; %s is not what was written: %s at record %d: %s", l.Origin, l.Fault, l.Seq, l.Detail)
-			}
-		}
-	}
+	status, detail = n.watch.health(status, detail)
 	add("audit log", status, detail)
 }
 
 // measuredAudit returns the numbers of the audit log.
 func (n *Node) measuredAudit() metrics.Source {
-	const intact, failures, backlog = "holdfast_audit_intact", "holdfast_audit_write_failures_total", "holdfast_audit_backlog_seconds"
+	const failures, backlog = "holdfast_audit_write_failures_total", "holdfast_audit_backlog_seconds"
 	return metrics.Source{
-		Metrics: []metrics.Metric{
-			{Name: intact, Help: "1 if the audit log was what was written when the node verified it last, 0 if not. Absent until then."},
+		Metrics: append([]metrics.Metric{
 			{Name: failures, Help: "How often audit records could not be written, since the start. They are written later.", Counter: true},
 			{Name: backlog, Help: "How far the audit log is behind what has happened."},
-		},
+		}, n.watch.metrics()...),
 		Read: func(see func(name string, value int64, label ...string)) {
 			if n.audit == nil {
 				return
@@ -85,13 +80,7 @@ func (n *Node) measuredAudit() metrics.Source {
 			if s := n.seen.Load(); s != nil {
 				see(backlog, int64(auditLate(s.followers).Seconds()))
 			}
-			if r := n.audited.Load(); r != nil {
-				whole := int64(1)
-				if r.Status == audit.Broken {
-					whole = 0
-				}
-				see(intact, whole)
-			}
+			n.watch.read(see)
 		},
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/node"
@@ -54,7 +57,7 @@ func TestWhatANodeRecordsIsSignedAndVerified(t *testing.T) {
 	if err := os.WriteFile(witness, text[:len(text)/3], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	verify("intact", 3) // the store has the checkpoints too
+	verify("unanchored", 3) // the store has all checkpoints, and the witness has none of the last records
 	info, err := os.Stat(filepath.Join(folder, "audit.key"))
 	if err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("the key's file: %v, %v", info, err)
@@ -68,5 +71,33 @@ func TestANodeWhoseAuditIsOffRecordsNothing(t *testing.T) {
 	r, err := node.VerifyAudit(t.Context(), c, nil, "", "")
 	if err != nil || len(r.Logs) != 0 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A node verifies what is new by itself, and tells at once, and once, when that is not what was written.
+func TestANodeFindsWhatWasDoneToItsAuditLog(t *testing.T) {
+	t.Parallel()
+	c := parse(t, "log: {format: json}")
+	c.Audit.Verify = 20 * time.Millisecond
+	var said lockedBuffer
+	url := serveWith(t, c, node.Options{Log: &said})
+	is := func(what string, want ...string) {
+		t.Helper()
+		waittest.Until(t, what, func() bool {
+			_, health := ask(t, "GET", url+"/_rf/health", "")
+			_, numbers := ask(t, "GET", url+"/metrics", "")
+			return !slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(health+numbers, part) })
+		})
+	}
+	is("it is verified", "; verified at ", "\nholdfast_audit_intact 1\n", "\nholdfast_audit_verified_records 0\n", "\nholdfast_audit_verified_seconds ")
+	if status, text := ask(t, "POST", url+"/v1/destinations/self/pause", ""); status != 200 {
+		t.Fatal(status, text)
+	}
+	is("what is new is verified", "\nholdfast_audit_verified_records 3\n")
+	change(t, "sqlite", "file:"+filepath.Join(c.Data, "holdfast.db")+"?_pragma=busy_timeout(20000)",
+		"DROP TRIGGER hf_audit_fixed; UPDATE hf_audit_log SET head = zeroblob(32)")
+	is("it tells", "changed at record 3", "\nholdfast_audit_intact 0\n")
+	if n := strings.Count(said.String(), "the audit log is not what was written"); n != 1 {
+		t.Errorf("it was logged %d times", n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/storecopy"
 )
@@ -23,7 +24,7 @@ type KeyError struct{ err error }
 func (e *KeyError) Error() string { return e.err.Error() }
 func (e *KeyError) Unwrap() error { return e.err }
 
-// VerifyAudit verifies the audit logs of a configured store. No node may use the store meanwhile; nothing is changed in it.
+// VerifyAudit verifies the audit logs of a configured store, whether or not nodes use it. Nothing is changed in it.
 // keys are verifier keys; without any, that of the node's own key file counts. Without a witness the configured
 // one counts. origin is the only log to verify; empty: all.
 func VerifyAudit(ctx context.Context, c *config.Config, keys []string, witness, origin string) (r AuditReport, err error) {
@@ -48,12 +49,12 @@ func VerifyAudit(ctx context.Context, c *config.Config, keys []string, witness, 
 	if witness != "" {
 		o.Witness = audit.File(witness)
 	}
-	s, err := StorePlace{folder: c.Data, database: c.Store}.source(ctx)
+	s, err := StorePlace{folder: c.Data, database: c.Store}.reader(ctx)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return audit.Verify(ctx, offline{s}, o)
+	return audit.Verify(ctx, outside{s}, o)
 }
 
 // VerifyAuditExport verifies an audit log that was exported to a file, in JSON Lines and without a filter. Only
@@ -74,6 +75,25 @@ func VerifyAuditExport(ctx context.Context, file string, keys []string, witness 
 	return audit.VerifyExport(ctx, f, o)
 }
 
+// mostProof is more than a proof has: two records of the largest kind, and the hashes of a batch.
+const mostProof = 8 << 20
+
+// VerifyAuditProof verifies a file with a proof of one record. Only keys and a witness that are given count.
+func VerifyAuditProof(file string, keys []string, witness string) (r AuditReport, err error) {
+	o := audit.VerifyOptions{}
+	if o.Keys, err = verifierKeys(keys); err != nil {
+		return r, err
+	}
+	if witness != "" {
+		o.Witness = audit.File(witness)
+	}
+	text, err := namedfile.Read(file, mostProof)
+	if err != nil {
+		return r, fmt.Errorf("open the proof: %w", err)
+	}
+	return audit.VerifyProof(text, o)
+}
+
 func verifierKeys(texts []string) (list []audit.Public, err error) {
 	for _, text := range texts {
 		k, err := audit.ParsePublic(text)
@@ -85,13 +105,13 @@ func verifierKeys(texts []string) (list []audit.Public, err error) {
 	return list, nil
 }
 
-// offline reads the audit logs of a store that no node uses.
-type offline struct{ from storecopy.Exporter }
+// outside reads the audit logs of a store from outside of its nodes.
+type outside struct{ from storecopy.Exporter }
 
-var _ audit.Reader = offline{}
+var _ audit.Reader = outside{}
 
 // each calls yield for the rows after one, until yield returns false.
-func (x offline) each(ctx context.Context, after rows.Row, page int64, yield func(r rows.Row) (more bool, err error)) error {
+func (x outside) each(ctx context.Context, after rows.Row, page int64, yield func(r rows.Row) (more bool, err error)) error {
 	t := rows.Of(after)
 	for w := (rows.Range{Table: t, After: t.Place(after), Limit: page}); ; {
 		list, err := x.from.Read(ctx, w)
@@ -110,11 +130,11 @@ func (x offline) each(ctx context.Context, after rows.Row, page int64, yield fun
 	}
 }
 
-const offlinePage = 1000
+const outsidePage = 1000
 
 // Logs implements audit.Reader.
-func (x offline) Logs(ctx context.Context) (list []*rows.AuditLog, err error) {
-	err = x.each(ctx, &rows.AuditLog{}, offlinePage, func(r rows.Row) (bool, error) {
+func (x outside) Logs(ctx context.Context) (list []*rows.AuditLog, err error) {
+	err = x.each(ctx, &rows.AuditLog{}, outsidePage, func(r rows.Row) (bool, error) {
 		list = append(list, r.(*rows.AuditLog)) //nolint:forcetypeassert // asked for
 		return true, nil
 	})
@@ -122,7 +142,7 @@ func (x offline) Logs(ctx context.Context) (list []*rows.AuditLog, err error) {
 }
 
 // Last implements audit.Reader. It looks only beyond the end that the log should have.
-func (x offline) Last(ctx context.Context, log int64) (seq int64, err error) {
+func (x outside) Last(ctx context.Context, log int64) (seq int64, err error) {
 	logs, err := x.Logs(ctx)
 	for _, l := range logs {
 		if l.Log == log {
@@ -142,7 +162,7 @@ func (x offline) Last(ctx context.Context, log int64) (seq int64, err error) {
 }
 
 // Records implements audit.Reader.
-func (x offline) Records(ctx context.Context, log, after int64, limit int, yield func(r *audit.Stored) error) error {
+func (x outside) Records(ctx context.Context, log, after int64, limit int, yield func(r *audit.Stored) error) error {
 	return x.each(ctx, &rows.AuditRecord{Log: log, Seq: after}, int64(limit), func(r rows.Row) (bool, error) {
 		k := r.(*rows.AuditRecord) //nolint:forcetypeassert // asked for
 		if limit--; k.Log != log || limit < 0 {
@@ -157,8 +177,8 @@ func (x offline) Records(ctx context.Context, log, after int64, limit int, yield
 }
 
 // Values implements audit.Reader.
-func (x offline) Values(ctx context.Context, log, first, last int64, yield func(seq int64, v audit.Value) error) error {
-	return x.each(ctx, &rows.AuditValue{Log: log, Seq: first - 1, Field: "~"}, offlinePage, func(r rows.Row) (bool, error) { // no field follows "~"
+func (x outside) Values(ctx context.Context, log, first, last int64, yield func(seq int64, v audit.Value) error) error {
+	return x.each(ctx, &rows.AuditValue{Log: log, Seq: first - 1, Field: "~"}, outsidePage, func(r rows.Row) (bool, error) { // no field follows "~"
 		k := r.(*rows.AuditValue) //nolint:forcetypeassert // asked for
 		if k.Log != log || k.Seq > last {
 			return false, nil
@@ -168,7 +188,7 @@ func (x offline) Values(ctx context.Context, log, first, last int64, yield func(
 }
 
 // Tile implements audit.Reader.
-func (x offline) Tile(ctx context.Context, log, level, number int64) (hashes []byte, err error) {
+func (x outside) Tile(ctx context.Context, log, level, number int64) (hashes []byte, err error) {
 	err = x.each(ctx, &rows.AuditTile{Log: log, Level: level, Number: number - 1}, 1, func(r rows.Row) (bool, error) {
 		if k := r.(*rows.AuditTile); k.Log == log && k.Level == level && k.Number == number { //nolint:forcetypeassert // asked for
 			hashes = k.Hashes
@@ -179,8 +199,8 @@ func (x offline) Tile(ctx context.Context, log, level, number int64) (hashes []b
 }
 
 // Gaps implements audit.Reader.
-func (x offline) Gaps(ctx context.Context, log int64, yield func(first, last int64) error) error {
-	return x.each(ctx, &rows.AuditGap{Log: log}, offlinePage, func(r rows.Row) (bool, error) {
+func (x outside) Gaps(ctx context.Context, log int64, yield func(first, last int64) error) error {
+	return x.each(ctx, &rows.AuditGap{Log: log}, outsidePage, func(r rows.Row) (bool, error) {
 		k := r.(*rows.AuditGap) //nolint:forcetypeassert // asked for
 		if k.Log != log {
 			return false, nil
@@ -190,7 +210,7 @@ func (x offline) Gaps(ctx context.Context, log int64, yield func(first, last int
 }
 
 // Checkpoints implements audit.Reader.
-func (x offline) Checkpoints(ctx context.Context, origin string, size int64, limit int, yield func(c *rows.AuditCheckpoint) error) error {
+func (x outside) Checkpoints(ctx context.Context, origin string, size int64, limit int, yield func(c *rows.AuditCheckpoint) error) error {
 	return x.each(ctx, &rows.AuditCheckpoint{Origin: origin, Size: size}, int64(limit), func(r rows.Row) (bool, error) {
 		k := r.(*rows.AuditCheckpoint) //nolint:forcetypeassert // asked for
 		if limit--; k.Origin != origin || limit < 0 {

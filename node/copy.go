@@ -65,6 +65,11 @@ type source interface {
 	Close() error
 }
 
+type reader interface {
+	storecopy.Exporter
+	Close() error
+}
+
 type target interface {
 	storecopy.Importer
 	Close() error
@@ -79,6 +84,22 @@ func (p StorePlace) source(ctx context.Context) (source, error) {
 		return nil, fmt.Errorf("store %s: %w", p, err)
 	}
 	return s, nil
+}
+
+// reader reads a store that nodes may use meanwhile. Of a file that nobody uses it is the only user.
+func (p StorePlace) reader(ctx context.Context) (reader, error) {
+	if p.folder == "" {
+		r, err := postgres.OpenReader(ctx, p.database.DSN())
+		if err != nil {
+			return nil, fmt.Errorf("store %s: %w", p, err)
+		}
+		return r, nil
+	}
+	s, err := sqlite.OpenSource(ctx, database(p.folder))
+	if errors.Is(err, sqlite.ErrOwned) {
+		return sqlite.OpenReader(ctx, database(p.folder))
+	}
+	return s, err
 }
 
 func (p StorePlace) target(ctx context.Context, from storecopy.Origin, log *slog.Logger) (target, error) {

@@ -20,7 +20,7 @@ import (
 // addHub adds to a role what takes events and brings them to subscribers.
 func (n *Node) addHub(ctx context.Context, r *role) error {
 	conf := &n.cfg.Webhooks
-	sender, err := webhook.New(webhook.Settings{Allow: conf.Networks(), Proxy: conf.Proxy, NoProxy: conf.NoProxy})
+	sender, err := webhook.New(webhook.Settings{Addresses: conf.Addresses, Proxy: conf.Proxy, NoProxy: conf.NoProxy})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func hooked(t *testing.T, id string) (*client.Client, *subscriber) {
 	s := &subscriber{}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	c, err := client.New(serve(t, parse(t, "webhooks: {allow: [127.0.0.0/8], factor: 1s}")), "")
+	c, err := client.New(serve(t, parse(t, "webhooks: {addresses: [127.0.0.0/8], factor: 1s}")), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestASecretOfASubscription(t *testing.T) {
 		got <- request{r.Header, body}
 	}))
 	defer server.Close()
-	conf := parse(t, "webhooks: {allow: [127.0.0.0/8]}")
+	conf := parse(t, "webhooks: {addresses: [127.0.0.0/8]}")
 	conf.Secrets.Key = config.NewSecret(bytes.Repeat([]byte{1}, keyring.KeySize))
 	c, err := client.New(serve(t, conf), "")
 	if err != nil {
@@ -260,7 +260,7 @@ func TestASubscriberThatIsAway(t *testing.T) {
 // A seed makes what does not exist, and leaves alone what people have changed. A fault refuses the start, with its place.
 func TestASeedOfTopicsAndSubscriptions(t *testing.T) {
 	t.Parallel()
-	conf := parse(t, "webhooks: {allow: [127.0.0.0/8]}")
+	conf := parse(t, "webhooks: {addresses: [127.0.0.0/8]}")
 	conf.Webhooks.Seed = filepath.Join(t.TempDir(), "webhooks.yaml")
 	sow := func(text string) {
 		if err := os.WriteFile(conf.Webhooks.Seed, []byte(text), 0o600); err != nil {

@@ -127,6 +127,7 @@ func (n *Node) health() api.Health {
 	n.lanesHealth(add)
 	if s := n.seen.Load(); s != nil {
 		sitesHealth(s.sites, add)
+		telemetryHealth(s.sites, add)
 	}
 	if n.role.health != nil {
 		n.role.health(add)

@@ -22,7 +22,7 @@ type kind struct {
 func (f *folder) adapters(log *slog.Logger) map[string]kind {
 	all := map[string]kind{mail: {
 		create: func(settings json.RawMessage, secret func(notify.SecretUse) ([]byte, error), mayUse func(notify.SecretUse) error) (notify.Adapter, error) {
-			return email.New(settings, email.Options{Secret: secret, MayUse: mayUse, Logger: log})
+			return email.New(settings, email.Options{Secret: secret, MayUse: mayUse, Addresses: f.conf.Addresses, Logger: log})
 		},
 		checkAddress: func(address string) error {
 			_, err := email.ParseAddress(address)
@@ -32,7 +32,7 @@ func (f *folder) adapters(log *slog.Logger) map[string]kind {
 	for _, name := range chat.Kinds() {
 		all[name] = kind{
 			create: func(settings json.RawMessage, secret func(notify.SecretUse) ([]byte, error), mayUse func(notify.SecretUse) error) (notify.Adapter, error) {
-				return chat.New(name, settings, chat.Options{Secret: secret, MayUse: mayUse, Logger: log})
+				return chat.New(name, settings, chat.Options{Secret: secret, MayUse: mayUse, Addresses: f.conf.Addresses, Logger: log})
 			},
 			checkAddress: func(address string) error { return chat.CheckAddress(name, address) },
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/link"
 )
@@ -37,8 +36,12 @@ func (n *Node) asSite(ctx context.Context) (role, error) {
 		links: []run.Part{{Name: "link", Run: central.Run}},
 		// Its notifications have the name from the configuration. That name stays when the site enrolls
 		// again, so a repeat is the same message. Central goes by the credential.
-		operate: func(s *admin.Service) { s.Notifier = n.site.Forwarder() },
-		health:  func(add addCheck) { linkHealth(central.Status(), n.cfg.Source(), add) },
+		operate: func(s *admin.Service) {
+			s.Notifier = n.site.Forwarder()
+			s.Shipping = shipping(central)
+		},
+		shipping: shipping(central),
+		health:   func(add addCheck) { linkHealth(central.Status(), n.cfg.Source(), add) },
 		greet: func(b *strings.Builder) {
 			fmt.Fprintf(b, "  central     %s\n", c.URL)
 			if central.Status().Site == "" {
@@ -96,9 +99,11 @@ func linkHealth(s link.Status, name string, add addCheck) {
 	case s.Telemetry.Problem != "" && s.Site != name:
 		add("central", api.Degraded, fmt.Sprintf("connected as %s; the audit log is not sent, as its records bear the name %s: set node.source to %s, and start the node again", s.Site, name, s.Site))
 	case s.Telemetry.Problem != "":
-		add("central", api.Degraded, fmt.Sprintf("connected as %s; %s of the audit log wait: %s", s.Site, brief.Count(s.Telemetry.Backlog, "record", "records"), s.Telemetry.Problem))
+		add("central", api.Degraded, fmt.Sprintf("connected as %s; %s: %s", s.Site, unsent(s.Telemetry.Backlog, s.Telemetry.Lasts()), s.Telemetry.Problem))
 	case s.Replaying:
 		add("central", api.OK, "connected; central has lost something and gets it again")
+	case s.Connected && s.Telemetry.Lasts() > unsentLate:
+		add("central", api.OK, fmt.Sprintf("connected as %s; %s", s.Site, unsent(s.Telemetry.Backlog, s.Telemetry.Lasts())))
 	case s.Connected:
 		add("central", api.OK, "connected as "+s.Site)
 	}

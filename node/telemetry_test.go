@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/audit"
@@ -35,6 +36,16 @@ func TestCentralMissesACopyThatWasDoneAwayWith(t *testing.T) {
 			return stored(t, conf.Data, "SELECT count(*) FROM hf_audit WHERE log = 1 AND kind = 'Copied' AND target LIKE 'holdfast/here/here/%'") > 0 &&
 				stored(t, conf.Data, "SELECT count(*) FROM hf_audit WHERE log <> 1 AND kind = 'ApiCall'") > 0
 		})
+		// AU-07: each end has the numbers of the site.
+		for _, url := range []string{central, site} {
+			waittest.Until(t, "nothing waits for central", func() bool {
+				_, text := ask(t, "GET", url+"/v1/audit/kpis/sites", "")
+				return strings.Contains(text, `"site":"here","records":`) && !strings.Contains(text, `"records":0`) && strings.Contains(text, `"unsent":0,"unsentSeconds":0}`)
+			})
+		}
+		if _, text := ask(t, "GET", site+"/metrics", ""); !strings.Contains(text, `holdfast_telemetry_backlog{site="here"} 0`) || !strings.Contains(text, `holdfast_telemetry_oldest_seconds{site="here"} 0`) {
+			t.Error("the site's metrics do not say what waits for central")
+		}
 	})
 	verify := func(want audit.Verdict, faults int) {
 		t.Helper()

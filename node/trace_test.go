@@ -75,12 +75,12 @@ lists: {operators: {recipients: [{channel: hook}]}}
 	_, detail := ask(t, "GET", central+"/v1/notifications/alarm", "")
 	for where, url := range map[string]string{
 		"the call at the site": site + "/v1/messages/call", "the operation": site + "/v1/operations/call", "the notification at the site": site + "/v1/messages/alarm",
-		"the copy at central": central + "/v1/messages/" + between(detail, `"message":"`, `"`),
+		"the notification at central": central + "/v1/notifications/alarm", "the copy at central": central + "/v1/messages/" + between(detail, `"message":"`, `"`),
 	} {
 		var text string
 		waittest.Until(t, where+" shows the trace", func() bool {
 			_, text = ask(t, "GET", url, "")
-			return strings.Contains(text, `"traceId":"`+id+`"`) && strings.Contains(text, `"executionId":"run 1","parentExecutionId":"run 0"`)
+			return strings.Contains(text, `"traceId":"`+id+`"`) && strings.Contains(text, `"executionId":"run 1"`) && strings.Contains(text, `"parentExecutionId":"run 0"`)
 		})
 	}
 }

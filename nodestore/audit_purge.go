@@ -100,14 +100,3 @@ func (a *Audit) Sweep(ctx context.Context, log, cut int64) (gone int64, err erro
 	}
 	return gone, nil
 }
-
-// Holds implements audit.Store.
-func (a *Audit) Holds(ctx context.Context) (list []*rows.AuditHold, err error) {
-	if err := a.db.EachRow(ctx, rows.Range{Table: rows.Of((*rows.AuditHold)(nil))}, func(r rows.Row) error {
-		list = append(list, r.(*rows.AuditHold)) //nolint:forcetypeassert // asked for
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("list audit holds: %w", err)
-	}
-	return list, nil
-}

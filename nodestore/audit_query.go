@@ -17,22 +17,22 @@ import (
 // Each statement walks one index, from a place towards the past. What else the filter says is compared
 // by the program, so that the time of a page has a bound.
 const (
-	auditColumnList = `at, log, seq, channel, kind, status, failed, site, node, coalesce(instance, ''), coalesce(actor, ''), coalesce(corr, ''), leaf, hash FROM hf_audit WHERE `
+	auditColumnList = `at, log, seq, stored, channel, kind, status, failed, site, node, coalesce(instance, ''), coalesce(actor, ''), coalesce(corr, ''), leaf, hash FROM hf_audit WHERE `
 	auditRange      = `at >= $1 AND (at, log, seq) < ($2, $3, $4)`
 	auditOrder      = ` ORDER BY at DESC, log DESC, seq DESC LIMIT $5`
 
 	auditByTime   = `SELECT ` + auditColumnList + auditRange + auditOrder
 	auditByFault  = `SELECT ` + auditColumnList + `failed = TRUE AND ` + auditRange + auditOrder
 	auditBySite   = `SELECT ` + auditColumnList + `site = $6 AND ` + auditRange + auditOrder
-	auditByActor  = `SELECT ` + auditColumnList + `actor = $6 AND ` + auditRange + auditOrder
+	auditByActor  = `SELECT ` + auditColumnList + `actor = $6 AND actor <> 'system' AND ` + auditRange + auditOrder
 	auditByCorr   = `SELECT ` + auditColumnList + `corr = $6 AND ` + auditRange + auditOrder
 	auditByTarget = `SELECT ` + auditColumnList + `target = $6 AND ` + auditRange + ` UNION ALL
-		SELECT v.at, v.log, v.seq, a.channel, a.kind, a.status, a.failed, a.site, a.node, coalesce(a.instance, ''), coalesce(a.actor, ''), coalesce(a.corr, ''), a.leaf, a.hash
+		SELECT v.at, v.log, v.seq, a.stored, a.channel, a.kind, a.status, a.failed, a.site, a.node, coalesce(a.instance, ''), coalesce(a.actor, ''), coalesce(a.corr, ''), a.leaf, a.hash
 		FROM hf_audit_value AS v CROSS JOIN hf_audit AS a WHERE a.log = v.log AND a.seq = v.seq AND v.field = 'target' AND v.value = $6
 			AND v.at >= $1 AND (v.at, v.log, v.seq) < ($2, $3, $4)` + auditOrder
 
 	// The two stores keep a UUID in different forms.
-	auditByID = `SELECT ` + auditColumnList + `id IN ($1, $2)`
+	auditByID = `SELECT ` + auditColumnList + `at = $1 AND id IN ($2, $3)`
 
 	valuesOfRecord = `SELECT field, salt, value FROM hf_audit_value WHERE log = $1 AND seq = $2`
 
@@ -64,16 +64,17 @@ func (p place) cursor() string {
 // lead returns the statement whose index leads to the fewest records, as far as one can tell, and what
 // the index is asked for.
 func lead(f *audit.Filter) (sql string, key []any) {
+	actor := f.Actor != "" && f.Actor != audit.SystemActor // of most records; no index has it
 	switch {
 	case f.Target != "":
 		return auditByTarget, []any{f.Target}
 	case f.Correlation != "":
 		return auditByCorr, []any{f.Correlation}
-	case f.Actor != "" && !f.ErrorsOnly && !f.Status.IsError():
+	case actor && !f.ErrorsOnly && !f.Status.IsError():
 		return auditByActor, []any{f.Actor}
 	case f.ErrorsOnly, f.Status != "" && f.Status.IsError():
 		return auditByFault, nil
-	case f.Actor != "":
+	case actor:
 		return auditByActor, []any{f.Actor}
 	case f.Site != "":
 		return auditBySite, []any{f.Site}
@@ -85,6 +86,7 @@ func lead(f *audit.Filter) (sql string, key []any) {
 type auditRow struct {
 	place
 
+	stored     int64
 	record     audit.Record // what the filter looks at, but for the target, which an index has
 	failed     bool
 	leaf, hash []byte
@@ -93,7 +95,7 @@ type auditRow struct {
 func (r *auditRow) scan(scan side.Scan) error {
 	var channel, kind, status string
 	c := &r.record
-	err := scan(&r.at, &r.log, &r.seq, &channel, &kind, &status, &r.failed, &c.Site, &c.Node, &c.Instance, &c.Actor, &c.Correlation, &r.leaf, &r.hash)
+	err := scan(&r.at, &r.log, &r.seq, &r.stored, &channel, &kind, &status, &r.failed, &c.Site, &c.Node, &c.Instance, &c.Actor, &c.Correlation, &r.leaf, &r.hash)
 	c.Channel, c.Kind, c.Status, c.Occurred = audit.Channel(channel), audit.Kind(kind), audit.Status(status), time.UnixMicro(r.at)
 	return err
 }
@@ -179,7 +181,7 @@ func (a *Audit) step(ctx context.Context, sql string, args []any) (list []auditR
 
 // found returns the whole record of a row.
 func (a *Audit) found(ctx context.Context, r *auditRow, origins map[int64]string) (f audit.Found, err error) {
-	f = audit.Found{Origin: origins[r.log], Seq: r.seq, Hash: r.hash, Leaf: r.leaf}
+	f = audit.Found{Origin: origins[r.log], Seq: r.seq, Stored: a.db.Time(rows.Instant(r.stored)), Hash: r.hash, Leaf: r.leaf}
 	if bytes.Contains(r.leaf, []byte(`"sealed":`)) {
 		if err := a.db.Read(ctx, valuesOfRecord, []any{r.log, r.seq}, func(scan side.Scan) error {
 			var v audit.Value
@@ -209,11 +211,12 @@ func (a *Audit) origins(ctx context.Context) (map[int64]string, error) {
 
 // Record implements audit.Records.
 func (a *Audit) Record(ctx context.Context, id holdfast.ID) (f audit.Found, err error) {
-	u, ok := id.UUID()
-	err = holdfast.ErrNotFound // every event's id is a UUID
+	at, ok := audit.TimeOf(id)
+	err = holdfast.ErrNotFound
 	if ok {
 		var found []auditRow
-		if found, err = a.step(ctx, auditByID, []any{u[:], append([]byte{1}, u[:]...)}); err == nil && len(found) == 0 {
+		u, _ := id.UUID()
+		if found, err = a.step(ctx, auditByID, []any{at, u[:], append([]byte{1}, u[:]...)}); err == nil && len(found) == 0 {
 			err = holdfast.ErrNotFound
 		}
 		if err == nil {

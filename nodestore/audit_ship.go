@@ -5,16 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/link/sites"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 const (
 	ownLogs    = `SELECT log, origin, size, cut FROM hf_audit_log WHERE log > 0 AND own ORDER BY log DESC LIMIT 100`
 	hashOf     = `SELECT hash FROM hf_audit WHERE log = $1 AND seq = $2`
 	cutHashOf  = `SELECT coalesce(cut_hash, head) FROM hf_audit_log WHERE log = $1 AND cut = $2`
+	writtenAt  = `SELECT stored FROM hf_audit WHERE log = $1 AND seq = $2`
 	shipped    = `SELECT seq, leaf, hash FROM hf_audit WHERE log = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`
 	shipValues = `SELECT seq, field, salt, value FROM hf_audit_value WHERE log = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq, field`
 )
@@ -30,6 +33,19 @@ func (t *Telemetry) Logs(ctx context.Context) (list []sites.Log, err error) {
 		return nil, fmt.Errorf("list own audit logs: %w", err)
 	}
 	return list, nil
+}
+
+// Written implements sites.Logs.
+func (t *Telemetry) Written(ctx context.Context, l sites.Log, seq int64) (at time.Time, err error) {
+	if err := t.db.Read(ctx, writtenAt, []any{l.Number, seq}, func(scan side.Scan) error {
+		var stored int64
+		err := scan(&stored)
+		at = t.db.Time(rows.Instant(stored))
+		return err
+	}); err != nil {
+		return at, fmt.Errorf("read record %d of %q: %w", seq, l.Origin, err)
+	}
+	return at, nil
 }
 
 // errEnough ends the reading of a batch.

@@ -72,6 +72,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), aside: make(chan struct{}, asideMost), wakes: newWakes(), tally: newCounters()}
 	db.self, db.clock = newSelf(db), newClock(o.ClockHold)
 	db.past = newPast(db.forgetHistory)
+	db.past.away = db.stallsAfter()
 	if db.pools, err = openPools(ctx, dsn, &o, db.past); err != nil {
 		return nil, fmt.Errorf("open database: %w", explain(err))
 	}

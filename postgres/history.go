@@ -45,11 +45,14 @@ type past struct {
 	reset    uint64        // the turn in which old connections were dropped
 	untold   bool          // the rows of the database do not tell of the change, and this is not recorded yet
 	last     time.Time     // when a commit last came back
+	heard    time.Time     // when a server of the line last answered in any way
+	away     time.Duration // for how long none of them must have answered before a server of another line is followed
 	ended    time.Time     // last, in the history before; zero: none
 	before   string        // the history before this turn; "": this is the first
 	wasWith  string        // synchronous_standby_names in it
 	with     string        // synchronous_standby_names now
 	gap      *Gap          // the change of history that nobody has acknowledged; may be nil
+	acks     uint64        // counts what operators have acknowledged
 	rivals   []string      // servers that take writes at the same time
 	dialed   chan struct{} // holds a value when there is a new connection
 	behind   chan struct{} // holds a value when a caller has met a later server
@@ -123,13 +126,14 @@ func (p *past) met(s server) error {
 	defer p.mu.Unlock()
 	switch now := s.line(); {
 	case p.sharesLine(now):
+		p.heard = time.Now()
 	case p.line == line{}:
-		p.line = now.unnamed()
+		p.line, p.heard = now.unnamed(), time.Now()
 	case now.before(p.line):
 		return fmt.Errorf("%w: the server is at timeline %s, and another server has continued from there, at timeline %s; stop this server, or, if it was put back on purpose, restart this node", errPassed, number(now.timeline), number(p.line.timeline))
 	default:
 		p.next()
-		p.line = now.unnamed()
+		p.line, p.heard = now.unnamed(), time.Now()
 	}
 	return nil
 }
@@ -209,6 +213,7 @@ func (p *past) committed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = time.Now()
+	p.heard = p.last
 }
 
 // enteringKey marks the context of what a node does to enter a history.
@@ -289,6 +294,7 @@ func (db *DB) forgetHistory() {
 type look struct {
 	tables, noted, gap, with string
 	table, wal, raw          int64
+	acks                     uint64 // before it was read
 	branch
 }
 
@@ -312,10 +318,10 @@ const readPast = `SELECT m.value || '-' || d.oid || '-' || 'hf_meta'::regclass::
 // lookBack reads which history this is, and reports it if nobody has acknowledged it.
 func (db *DB) lookBack(ctx context.Context) (turn uint64, err error) {
 	p := db.past
-	turn, on := p.stands()
+	turn, acks, on := p.stands()
 	var l look
 	for try := 0; ; try++ {
-		l = look{}
+		l = look{acks: acks}
 		if err := db.read(ctx, readPast, nil, func(rows pgx.Rows) error { return l.scan(rows) }); err != nil {
 			return 0, fmt.Errorf("read the history of the database: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -77,11 +78,11 @@ func (db *DB) nameBranch(ctx context.Context, on line) error {
 	return nil
 }
 
-// stands returns the number of this history, and its line without the branch.
-func (p *past) stands() (turn uint64, on line) {
+// stands returns the number of this history, how often it was acknowledged, and its line without the branch.
+func (p *past) stands() (turn, acks uint64, on line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.turn, p.line.unnamed()
+	return p.turn, p.acks, p.line.unnamed()
 }
 
 // sharesLine reports whether a server belongs to this history. Until a heartbeat has adopted a
@@ -100,6 +101,15 @@ func (p *past) other(s server) line {
 		return line{}
 	}
 	return p.line
+}
+
+// silent returns for how long no server of this history has answered, and whether that is long
+// enough to follow another one.
+func (p *past) silent() (since time.Duration, away bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since = time.Since(p.heard)
+	return since, since > p.away
 }
 
 // besides explains why a server is refused while the server of l takes writes.

@@ -72,7 +72,7 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	case l.noted == "":
 		return db.read(ctx, noteFirst, []any{now}, func(pgx.Rows) error { return nil })
 	case l.noted == now && had.History != now && !untold:
-		p.tell(nil)
+		p.tell(nil, l.acks)
 		return nil
 	}
 	from, was := l.raw, ""
@@ -91,7 +91,7 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	}
 	p.noted()
 	g := n.gap(l.noted)
-	if p.tell(g) {
+	if p.tell(g, l.acks) {
 		attrs := []slog.Attr{slog.String("was", g.Was), slog.String("is", g.Now), slog.Time("from", g.From)}
 		if !g.To.IsZero() { // nobody knows yet when the old history has ended
 			attrs = append(attrs, slog.Time("to", g.To))
@@ -164,10 +164,22 @@ func inspectGap(ctx context.Context, conn *pgx.Conn) (*Gap, error) {
 	return n.gap(l.noted), nil
 }
 
-// tell records what operators need to know, and reports whether it is news.
-func (p *past) tell(g *Gap) (news bool) {
+// acknowledged records that operators know of the gap.
+func (p *past) acknowledged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.acks++
+	p.gap = nil
+}
+
+// tell records what operators need to know, and reports whether it is news. What was read before
+// somebody acknowledged a gap says nothing.
+func (p *past) tell(g *Gap, acks uint64) (news bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.acks != acks {
+		return false
+	}
 	news = g != nil && (p.gap == nil || *p.gap != *g)
 	p.gap = g
 	return news
@@ -212,7 +224,7 @@ func (db *DB) Acknowledge(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("acknowledge the history: %w", err)
 	}
-	db.past.tell(nil)
+	db.past.acknowledged()
 	return nil
 }
 

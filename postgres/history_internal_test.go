@@ -207,3 +207,20 @@ func TestWhereACallersTransactionGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// F1-121: a heartbeat that has read of a gap before somebody acknowledged it does not tell of it after that.
+func TestAnAcknowledgedGapIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	p, g := begun(), &Gap{Was: "a", Now: "b"}
+	_, before, _ := p.stands()
+	if !p.tell(g, before) || p.gap == nil {
+		t.Fatal("a gap is not told")
+	}
+	p.acknowledged()
+	if p.tell(g, before) || p.gap != nil {
+		t.Error("what was read before is told after it was acknowledged")
+	}
+	if _, now, _ := p.stands(); !p.tell(g, now) {
+		t.Error("what is read after it is not told")
+	}
+}

@@ -73,9 +73,14 @@ func (db *DB) watchPrimaries(ctx context.Context) {
 }
 
 // welcome checks the server of each new connection. It refuses a server of another system, or of
-// another branch, while a server of the present one takes writes at the address.
+// another branch, while a server of the present one takes writes at the address. A look that finds
+// none does not prove that there is none, because a slow server or a cut connection looks the same:
+// the present one must also have been silent for a while.
 func (p *past) welcome(ctx context.Context, c *pgx.ConnConfig, s server) error {
 	if l := p.other(s); l != (line{}) {
+		if since, away := p.silent(); !away {
+			return fmt.Errorf("%w: the one that the store is on answered %s ago", besides(s, l), since.Round(time.Millisecond))
+		}
 		ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout/2)
 		defer cancel()
 		if len(lookAtAll(ctx, hosts(c), l)) > 0 {

@@ -268,7 +268,10 @@ func (c *claims) rewindAll() {
 
 // leave gives back the claims and ends the lease.
 func (db *DB) leave() error {
+	ctx, cancel := context.WithTimeout(db.life, min(db.opts.Timeout, 5*time.Second))
+	defer cancel()
 	s := db.self
+	err := db.catchUp(ctx)
 	s.mu.Lock()
 	s.left, s.trust = true, time.Time{}
 	owner := s.number
@@ -276,12 +279,13 @@ func (db *DB) leave() error {
 	if owner == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(db.life, min(db.opts.Timeout, 5*time.Second))
-	defer cancel()
+	if err != nil {
+		return notLeft(err)
+	}
 	if err := db.tickClock(ctx); err != nil { // the time that has passed since the last heartbeat
 		db.log.WarnContext(ctx, "the time could not be recorded", slog.Any("error", err))
 	}
-	err := db.own(ctx, func(tx *ownTx) error {
+	err = db.own(ctx, func(tx *ownTx) error {
 		if err := tx.exec(lockNode, owner); err != nil {
 			return err
 		}
@@ -296,11 +300,26 @@ func (db *DB) leave() error {
 		}
 		return tx.exec(dropNode, owner)
 	})
-	if err == nil {
-		db.wakes.flush(ctx, db)
-	}
 	if err != nil {
-		return fmt.Errorf("leave: %w; other nodes take over when the lease ends", err)
+		return notLeft(err)
+	}
+	db.wakes.flush(ctx, db)
+	return nil
+}
+
+func notLeft(err error) error {
+	return fmt.Errorf("leave: %w; other nodes take over when the lease ends", err)
+}
+
+// catchUp enters a history that this store has met since its last heartbeat: a node gives back
+// nothing in a history that it has not entered.
+func (db *DB) catchUp(ctx context.Context) error {
+	ctx, release := both(ctx, db.past.patience)
+	defer release()
+	for try := 0; db.self.owner() != 0 && !db.past.isEntered(); try++ {
+		if err := db.beat(ctx); err != nil && (!isAway(err) || backOff(ctx, try) != nil) {
+			return err
+		}
 	}
 	return nil
 }

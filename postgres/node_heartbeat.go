@@ -112,7 +112,11 @@ func (db *DB) halt(err error) {
 }
 
 func (db *DB) beat(ctx context.Context) error {
-	db.self.pulse <- struct{}{}
+	select {
+	case db.self.pulse <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	defer func() { <-db.self.pulse }()
 	return db.renew(ctx)
 }

@@ -80,8 +80,10 @@ func (c *contents) openWith(ctx context.Context, dsn string, look func(t tables)
 	if err := look(t); err != nil {
 		return err
 	}
-	if want := len(migrations()); t.version != 0 && t.version != want {
-		return fmt.Errorf("%w: the schema is number %d, that of this release %d; bring it up to date by holdfast migrate up, or use the release that wrote it", storecopy.ErrSchema, t.version, want)
+	if t.version != 0 {
+		if err := t.known(); err != nil {
+			return err
+		}
 	}
 	if t.version == 0 {
 		if _, _, err := migrateOn(ctx, c.conn); err != nil {
@@ -95,6 +97,14 @@ func (c *contents) openWith(ctx context.Context, dsn string, look func(t tables)
 		return err
 	}
 	return c.lock(ctx)
+}
+
+// known refuses tables of another release.
+func (t tables) known() error {
+	if want := len(migrations()); t.version != want {
+		return fmt.Errorf("%w: the schema is number %d, that of this release %d; bring it up to date by holdfast migrate up, or use the release that wrote it", storecopy.ErrSchema, t.version, want)
+	}
+	return nil
 }
 
 // moveConn connects for a move. Its planner settings make it read pages by their numbers, whatever

@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 		os.Exit(pgtest.Main(m, pgtest.Options{NoSync: true}))
 	case "quiet":
 		node(name, 0, os.Args[1:])
+	case "follow":
+		follow(os.Args[1:])
 	default:
 		node(name, 3, os.Args[1:])
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
@@ -69,19 +70,58 @@ func TestANodeTakesNoNumberTwice(t *testing.T) {
 }
 
 // F1-121: a server of another system is not followed while one of the present
-// system takes writes at the address, so that two of them do not take turns.
+// system takes writes at the address, so that two of them do not take turns. A look
+// that does not find the present one is no proof while that one still answers.
 func TestAnotherSystemIsFollowedWhenThePresentOneIsAway(t *testing.T) {
 	t.Parallel()
-	dsn := database(t)
+	server := pgtest.Start(t, pgtest.Options{NoSync: true})
+	dsn := server.Database(t)
 	db := opened(t, dsn, quick("n"))
 	if err := db.Welcome(t.Context(), dsn); !errors.Is(err, postgres.ErrReadOnly) {
 		t.Errorf("beside the present one: %v", err)
 	}
-	if err := db.Welcome(t.Context(), "postgres://127.0.0.1:1/nowhere"); err != nil {
-		t.Errorf("alone: %v", err)
+	const nowhere = "postgres://127.0.0.1:1/nowhere"
+	if err := db.Welcome(t.Context(), nowhere); !errors.Is(err, postgres.ErrReadOnly) {
+		t.Errorf("a look does not find the present one, which answers: %v", err)
+	}
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "the other one is followed", func() bool { return db.Welcome(t.Context(), nowhere) == nil })
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
 	}
 	waittest.Until(t, "the node goes back when that one is away", func() bool {
 		_, err := db.Enqueue(t.Context(), simple(""))
 		return err == nil
 	})
+}
+
+// F1-121: a store that closes just after it has met another history enters it, so that it can give
+// back what it holds there. Else its close took 5 s, and others waited for its lease to end.
+func TestAStoreLeavesAHistoryThatItHasJustMet(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := open(t, dsn, quick("n"))
+	given(t, db, simple("m"))
+	until(t, db, 1)
+	goOn := db.StopBeats()
+	t.Cleanup(goOn)
+	db.Turn()
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }()
+	waittest.Until(t, "the store is closing", func() bool {
+		_, err := db.Enqueue(t.Context(), simple("m"))
+		return errors.Is(err, holdfast.ErrClosed)
+	})
+	goOn()
+	if err := <-closed; err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if n := count(t, dsn, "SELECT count(*) FROM hf_node"); n != 0 {
+		t.Errorf("%d nodes are left", n)
+	}
+	if n := count(t, dsn, "SELECT count(*) FROM hf_queue WHERE owner IS NOT NULL"); n != 0 {
+		t.Errorf("%d messages are claimed", n)
+	}
 }

@@ -76,6 +76,7 @@ type AuditGap struct {
 type AuditHold struct {
 	Name   string  `row:"name,key,book"`
 	Filter string  `row:"filter"` // audit.Filter as JSON
+	Reason string  `row:"reason"`
 	Actor  string  `row:"actor"`
 	Since  Instant `row:"since"`
 }

@@ -16,6 +16,7 @@ type Table struct {
 	Key     []Column
 	Of      []string // tables that have the row to which this one belongs, with the same number; nil: none
 	Book    bool     // people have set the rows; there are few, and a salvage reads them first
+	Fixed   bool     // the rows never change
 	Split   bool     // spread over several tables of a store, which reads and writes it with code of its own
 
 	made   reflect.Type
@@ -233,7 +234,7 @@ func describe(r Row) *Table {
 			case "exact":
 				c.Exact = true
 			case "fixed":
-				c.Fixed = true
+				c.Fixed, t.Fixed = true, true
 			case "newer":
 				c.Newer = true
 			case "stays":

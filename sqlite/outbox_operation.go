@@ -27,6 +27,9 @@ func (tx *writeTx) record(o *rows.Operation, route int64) error {
 		return err
 	}
 	o.Source, o.Endpoint = names.source, names.endpoint
+	if o.Cycle == 1 && o.Tries <= 1 && holdfast.State(o.State) == holdfast.Delivered {
+		return tx.put(o) // nothing has failed
+	}
 	if _, err := tx.conn.one(lastFailure, func(v []driver.Value) error {
 		if o.Error, o.Code = asText(v[0]), asText(v[1]); v[2] != nil {
 			o.Tried = rows.Instant(asInt(v[2]))

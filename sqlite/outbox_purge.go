@@ -167,8 +167,14 @@ func (k *purge) apply(tx *writeTx) (err error) {
 }
 
 func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
-	if _, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.read); err != nil {
+	l, err := tx.lane(r.destination)
+	if err != nil {
 		return false, err
+	}
+	if l.notifies() {
+		if _, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.read); err != nil {
+			return false, err
+		}
 	}
 	category, tracked := k.track[r.destination]
 	record := rows.Operation{Seq: r.seq, Category: string(category), Destination: r.destination, State: int64(r.state)}
@@ -212,10 +218,6 @@ func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
 		}
 	}
 	if _, err := tx.exec(purgeEvents, r.seq); err != nil {
-		return false, err
-	}
-	l, err := tx.lane(r.destination)
-	if err != nil {
 		return false, err
 	}
 	tx.moves = append(tx.moves, change{l, r.state, none})

@@ -121,15 +121,15 @@ func (s *Source) open(ctx context.Context) error {
 }
 
 // vet refuses a file without our tables, or with another schema than this release's.
-func (s *Source) vet(ctx context.Context) error {
+func (r *contents) vet(ctx context.Context) error {
 	var tables, have int
-	if err := s.handle.QueryRowContext(ctx, exportSchema).Scan(&tables); err != nil {
+	if err := r.handle.QueryRowContext(ctx, exportSchema).Scan(&tables); err != nil {
 		return err
 	}
 	if tables == 0 {
 		return fmt.Errorf("%w: it has no tables of Holdfast", ErrForeign)
 	}
-	if err := s.handle.QueryRowContext(ctx, exportMeta, metaSchema).Scan(&have); err != nil {
+	if err := r.handle.QueryRowContext(ctx, exportMeta, metaSchema).Scan(&have); err != nil {
 		return err
 	}
 	if want := len(migrations()); have != want {

@@ -23,13 +23,17 @@ import (
 func audits(t *testing.T, m Maker) {
 	t.Helper()
 	m.meet(t, map[string]func(k *kit){
-		"three appenders write one chain":         threeAppenders, // A1
-		"a log goes on after a restart":           logGoesOn,      // A2
-		"records are neither changed nor deleted": recordsStay,
-		"the lease has one holder":                leaseHolder,
-		"a purge takes what is old":               purgeTakes,
-		"a purge that died goes on":               purgeGoesOn,
-		"a hold keeps records":                    holdKeeps,
+		"three appenders write one chain":          threeAppenders, // A1
+		"a log goes on after a restart":            logGoesOn,      // A2
+		"records are neither changed nor deleted":  recordsStay,
+		"the lease has one holder":                 leaseHolder,
+		"a purge takes what is old":                purgeTakes,
+		"a purge that died goes on":                purgeGoesOn,
+		"a hold keeps records":                     holdKeeps,
+		"a record of a copy is proved":             copyProved,
+		"values are erased, with a record":         valuesErased,
+		"an appender that wakes up writes nothing": lateAppender,
+		"a forged purge is found":                  forgedPurge, // A6
 	})
 }
 
@@ -65,7 +69,9 @@ func (k *kit) appends(on Full, shared bool) *appender {
 // begin runs a log.
 func (k *kit) begin(l *audit.Log) *appender {
 	k.t.Helper()
-	l.Describe, l.Site, l.Node = describedCalls(), "site", "node"
+	if l.Site, l.Node = "site", "node"; l.Describe == nil {
+		l.Describe = describedCalls()
+	}
 	ctx, cancel := context.WithCancel(k.ctx())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
@@ -206,7 +212,7 @@ func recordsStay(k *kit) {
 		return err
 	})
 	try("another record under the number", func(tx side.Tx) error {
-		other := audit.Record{ID: "other", Occurred: time.Now(), Channel: audit.System, Kind: audit.Erase, Status: audit.Success, Site: "site"}
+		other := audit.Record{ID: "other", Occurred: time.Now(), Channel: audit.System, Kind: audit.EraseKind, Status: audit.Success, Site: "site"}
 		leaf, _, err := other.Leaf()
 		if err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/audit"
-	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/nodestore"
@@ -139,10 +138,7 @@ func holdKeeps(k *kit) {
 	k.call(k.Full, "old", 1200)
 	k.audited()
 	k.pass(auditKept + time.Minute)
-	k.ok(k.Side().Change(k.ctx(), side.Cost{}, func(tx side.Tx) error {
-		_, err := tx.Add(&rows.AuditHold{Name: "case", Filter: `{"target":"old-1100"}`, Actor: "anna", Since: rows.Now})
-		return err
-	}))
+	k.ok(a.Store.Hold(k.ctx(), &audit.Hold{Name: "case", Filter: audit.Filter{Target: "old-1100"}, Reason: "a court asks", Actor: "anna"}))
 	a.purge(k, 1101) // with the record that opened the log
 	a.purge(k, 0)
 	// A purge that was planned before the hold was made cuts nothing.
@@ -151,10 +147,7 @@ func holdKeeps(k *kit) {
 	if cut, err := a.Store.Cut(k.ctx(), 1, p.Last, p.Hash, 0); p.Count != 9 || cut || err != nil {
 		k.t.Errorf("cut %+v: %v, %v", p, cut, err)
 	}
-	k.ok(k.Side().Change(k.ctx(), side.Cost{}, func(tx side.Tx) error {
-		_, err := tx.Exec(`DELETE FROM hf_audit_hold WHERE name = 'case'`)
-		return err
-	}))
+	k.ok(a.Store.Release(k.ctx(), "case", "it has ended", "berta"))
 	a.purge(k, 100)
 	equal(k, "first record left", k.left(1)[0], 1202)
 }

@@ -54,8 +54,8 @@ func variedRecords(n int) (list []audit.Record) {
 	pick := func(i int, of ...string) string { return of[i%len(of)] }
 	for i := range n {
 		r := audit.Record{
-			ID: holdfast.NewID(), Occurred: auditStart().Add(time.Duration(i/2) * time.Second),
-			Channel: audit.Channel(pick(i, string(audit.Message), string(audit.Notification))), Kind: audit.Kind(pick(i/2, string(audit.MessageSend), string(audit.NotifyReach))),
+			Occurred: auditStart().Add(time.Duration(i/2) * time.Second),
+			Channel:  audit.Channel(pick(i, string(audit.Message), string(audit.Notification))), Kind: audit.Kind(pick(i/2, string(audit.MessageSend), string(audit.NotifyReach))),
 			Status: audit.Status(pick(i, string(audit.Attempted), string(audit.Parked), string(audit.Success))),
 			Site:   pick(i, "a", "b", "c"), Node: pick(i/3, "n", "o"), Instance: pick(i, "", "x"), Actor: pick(i, "anna", "", "berta", "system"),
 			Target: pick(i, "t", "a@b", "", "u"), Correlation: pick(i/5, "c", "d", ""), Error: pick(i, "", "e"),
@@ -63,6 +63,7 @@ func variedRecords(n int) (list []audit.Record) {
 		if r.Target == "a@b" {
 			r.Personal = []string{"target"}
 		}
+		r.ID = audit.EventID(r.Occurred, fmt.Append(nil, i))
 		list = append(list, r)
 	}
 	return list
@@ -162,4 +163,7 @@ func auditCounted(k *kit) {
 	n, err = db.KPIs(k.ctx(), time.Hour)
 	k.ok(err)
 	equal(k, "numbers", n, audit.KPIs{Records: 18, Errors: 6, Oldest: old, Newest: old.Add(2 * time.Hour)})
+	by, err := db.SiteKPIs(k.ctx(), time.Hour, []string{"b", "none", "a"})
+	k.ok(err)
+	equal(k, "numbers by site", by, []audit.SiteKPIs{{Site: "b", Records: 6, Errors: 6}, {Site: "none"}, {Site: "a", Records: 6}})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/addressguard"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -39,7 +40,10 @@ type Options struct {
 	// secret. New then refuses the settings. Nil: every use is allowed that Secret allows.
 	MayUse func(use notify.SecretUse) error
 	Logger *slog.Logger // nil: nothing is logged
-	// DialContext is for tests. Nil: that of a net.Dialer.
+	// Addresses are what the channel may reach: networks such as 10.0.0.0/8, addresses, and the word
+	// "public". Empty: everything.
+	Addresses []string
+	// DialContext is for tests; Addresses has no effect on it. Nil: that of a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -64,7 +68,8 @@ func New(kind string, raw json.RawMessage, o Options) (*Poster, error) {
 	}
 	s, err := readSettings(kind, raw, o.Secret != nil)
 	conf, fault := s.tls()
-	if err := errors.Join(err, fault); err != nil {
+	guard, wrong := addressguard.New(o.Addresses)
+	if err := errors.Join(err, fault, wrong); err != nil {
 		return nil, err
 	}
 	if err := s.checkUses(kind, o.MayUse); err != nil {
@@ -75,7 +80,7 @@ func New(kind string, raw json.RawMessage, o Options) (*Poster, error) {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	// No proxy: an environment variable must not send secrets elsewhere.
-	p.client = exchange.NewClient(exchange.Settings{Dial: o.DialContext, TLS: conf, Idle: atOnce, IdleFor: 30 * time.Second})
+	p.client = exchange.NewClient(exchange.Settings{Dial: o.DialContext, Guard: guard, TLS: conf, Idle: atOnce, IdleFor: 30 * time.Second})
 	return p, nil
 }
 

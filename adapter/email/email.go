@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/addressguard"
 	"github.com/holdfast-mq/holdfast/internal/oauth"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -30,7 +31,10 @@ type Options struct {
 	// Domain is the domain of Message-IDs if the settings name none. Empty: the domain of the
 	// sender's address. It must be the same on each node and at each attempt.
 	Domain string
-	// DialContext is for tests. Nil: that of a net.Dialer.
+	// Addresses are what the channel may reach: networks such as 10.0.0.0/8, addresses, and the word
+	// "public". Empty: everything.
+	Addresses []string
+	// DialContext is for tests; Addresses has no effect on it. Nil: that of a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -70,7 +74,8 @@ func New(raw json.RawMessage, o Options) (*Mailer, error) {
 	if o.Domain != "" && !isHost(o.Domain) {
 		err = errors.Join(err, &holdfast.FieldError{Field: "domain", Value: clip(o.Domain, 80), Problem: "is not a domain: letters, digits, dots and hyphens"})
 	}
-	if err := errors.Join(err, s.loadTLS()); err != nil {
+	guard, wrong := addressguard.New(o.Addresses)
+	if err := errors.Join(err, s.loadTLS(), wrong); err != nil {
 		return nil, err
 	}
 	if err := s.checkUses(o.MayUse); err != nil {
@@ -84,7 +89,7 @@ func New(raw json.RawMessage, o Options) (*Mailer, error) {
 		m.log.Warn("mail goes in clear where the server offers no TLS: this channel is set to opportunistic", slog.String("server", s.address()))
 	}
 	if m.dialer == nil {
-		m.dialer = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+		m.dialer = guard.Dialer(&net.Dialer{KeepAlive: 30 * time.Second})
 	}
 	m.domain = cmp.Or(s.messageIDDomain, o.Domain, s.from.Address[strings.LastIndexByte(s.from.Address, '@')+1:])
 	m.pool = newPool(s.connections, s.idle)
@@ -92,7 +97,7 @@ func New(raw json.RawMessage, o Options) (*Mailer, error) {
 		m.tokens = oauth.New(oauth.Grant{
 			URL: g.url, Client: g.client, Scopes: g.scopes,
 			Secret: func() (string, error) { return m.read(s.grantUse()) },
-			HTTP:   tokenClient(s.roots),
+			HTTP:   tokenClient(s.roots, guard),
 		})
 	}
 	return m, nil

@@ -30,6 +30,10 @@ type Config struct {
 	MaxResponse int64 // bytes of an answer; a longer answer is not kept, and the receipt notes that. Zero: MaxResponse
 	Excerpt     int   // bytes of a refusal's body that people see; zero: none
 	Connections int   // idle connections kept for later calls; zero: 32
+
+	// Addresses are what the call may reach: networks such as 10.0.0.0/8, addresses, and the word
+	// "public". Empty: everything.
+	Addresses []string
 }
 
 // Statuses is a range of status codes, both ends included.

@@ -40,11 +40,11 @@ func New(c Config) (*Caller, error) {
 		return nil, err
 	}
 	c.Method, c.MaxResponse = cmp.Or(c.Method, http.MethodPost), cmp.Or(c.MaxResponse, MaxResponse)
-	conf, err := c.TLS.config()
+	client, err := newClient(c.TLS, c.Addresses, cmp.Or(c.Connections, 32))
 	if err != nil {
 		return nil, err
 	}
-	return &Caller{conf: c, client: newClient(conf, cmp.Or(c.Connections, 32))}, nil
+	return &Caller{conf: c, client: client}, nil
 }
 
 // Close closes idle connections.

@@ -18,17 +18,18 @@ type OAuth2 struct {
 	ClientSecret string
 	Scopes       []string
 	TLS          TLS
+	Addresses    []string // as in Config
 }
 
 // ClientCredentials returns an Auth with tokens of an authorization server.
 func ClientCredentials(c OAuth2) (Auth, error) {
-	conf, err := c.TLS.config()
+	client, err := newClient(c.TLS, c.Addresses, 1)
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
 	return &tokens{c.ClientID, c.ClientSecret, oauth.New(oauth.Grant{
 		URL: c.URL, Client: c.ClientID, Secret: func() (string, error) { return c.ClientSecret, nil }, Scopes: c.Scopes,
-		HTTP: newClient(conf, 1),
+		HTTP: client,
 	})}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/holdfast-mq/holdfast/internal/addressguard"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
@@ -41,6 +42,14 @@ func (t TLS) config() (*tls.Config, error) {
 
 // newClient uses no proxy: an environment variable must not send calls to a local program
 // elsewhere.
-func newClient(conf *tls.Config, idle int) *exchange.Client {
-	return exchange.NewClient(exchange.Settings{TLS: conf, Idle: idle})
+func newClient(t TLS, addresses []string, idle int) (*exchange.Client, error) {
+	conf, err := t.config()
+	if err != nil {
+		return nil, err
+	}
+	guard, err := addressguard.New(addresses)
+	if err != nil {
+		return nil, fmt.Errorf("addresses: %w", err)
+	}
+	return exchange.NewClient(exchange.Settings{Guard: guard, TLS: conf, Idle: idle}), nil
 }

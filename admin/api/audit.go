@@ -59,18 +59,18 @@ type AuditKPIs struct {
 
 // AuditFilter narrows what is asked of the audit log. Empty fields do not narrow.
 type AuditFilter struct {
-	From          string `query:"from" doc:"Only what happened at this instant or later: RFC 3339, or a day in UTC." example:"2026-11-28T08:00:00Z"`
-	To            string `query:"to" doc:"Only what happened before this instant: RFC 3339, or a day in UTC." example:"2026-11-29"`
-	Site          string `query:"site" doc:"Only of this site."`
-	Node          string `query:"node" doc:"Only of this node."`
-	Instance      string `query:"instance" doc:"Only of this instance of a program."`
-	Actor         string `query:"actor" doc:"Only what this person or token did; system: the node itself."`
-	Target        string `query:"target" doc:"Only what was done to this: a destination, a list, a message id, the address of a recipient."`
-	Channel       string `query:"channel" doc:"Only this way." enum:"ApiOutbound,DbOutbound,Notification,ApiInbound,Message,Webhook,Operator,System"`
-	Kind          string `query:"kind" doc:"Only this kind of event."`
-	Status        string `query:"status" doc:"Only what ended like this."`
-	CorrelationID string `query:"correlationId" doc:"Only of this correlation id, or of the message with this id."`
-	Errors        bool   `query:"errors" doc:"Only what counts as an error."`
+	From          string `query:"from" json:"from,omitempty" doc:"Only what happened at this instant or later: RFC 3339, or a day in UTC." example:"2026-11-28T08:00:00Z"`
+	To            string `query:"to" json:"to,omitempty" doc:"Only what happened before this instant: RFC 3339, or a day in UTC." example:"2026-11-29"`
+	Site          string `query:"site" json:"site,omitempty" doc:"Only of this site."`
+	Node          string `query:"node" json:"node,omitempty" doc:"Only of this node."`
+	Instance      string `query:"instance" json:"instance,omitempty" doc:"Only of this instance of a program."`
+	Actor         string `query:"actor" json:"actor,omitempty" doc:"Only what this person or token did; system: the node itself."`
+	Target        string `query:"target" json:"target,omitempty" doc:"Only what was done to this: a destination, a list, a message id, the address of a recipient."`
+	Channel       string `query:"channel" json:"channel,omitempty" doc:"Only this way." enum:"ApiOutbound,DbOutbound,Notification,ApiInbound,Message,Webhook,Operator,System"`
+	Kind          string `query:"kind" json:"kind,omitempty" doc:"Only this kind of event."`
+	Status        string `query:"status" json:"status,omitempty" doc:"Only what ended like this."`
+	CorrelationID string `query:"correlationId" json:"correlationId,omitempty" doc:"Only of this correlation id, or of the message with this id."`
+	Errors        bool   `query:"errors" json:"errors,omitempty" doc:"Only what counts as an error."`
 }
 
 // Values returns the fields that narrow, as parameters of a request.

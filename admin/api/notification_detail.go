@@ -29,6 +29,7 @@ type NotificationDetail struct {
 	SourceScript      string `json:"sourceScript,omitempty" doc:"Which script or program part it comes from."`
 	ExecutionID       string `json:"executionId,omitempty" doc:"Which run of the script."`
 	ParentExecutionID string `json:"parentExecutionId,omitempty" doc:"Which run started that run."`
+	TraceID           string `json:"traceId,omitempty" doc:"The id of the trace that it was sent in (W3C Trace Context), as long as one of its messages is kept." example:"4bf92f3577b34da6a3ce929d0e0e4736"`
 
 	Copies []NotificationCopy `json:"copies,omitempty" nullable:"false" doc:"One for each channel, the first copy first."`
 	Data   json.RawMessage    `json:"data,omitempty" doc:"Data for programs that receive it, byte by byte as it was sent."`

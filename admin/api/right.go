@@ -23,11 +23,12 @@ const (
 	Operate     Right = "operate"      // retry, discard, reschedule, pause, resume, mark done
 	AuditRead   Right = "audit-read"   // look at the audit
 	AuditExport Right = "audit-export" // take the audit away; goes with AuditRead
+	AuditKeep   Right = "audit-hold"   // say what stays in the audit and what is erased; goes with AuditRead
 	Admin       Right = "admin"        // tokens, sites, backups, channels, lists
 )
 
 // rights lists what a token may name, in the order in which a set is written.
-func rights() []Right { return []Right{Read, Send, Operate, AuditRead, AuditExport, Admin} }
+func rights() []Right { return []Right{Read, Send, Operate, AuditRead, AuditExport, AuditKeep, Admin} }
 
 // Known reports whether a route can need the right.
 func (r Right) Known() bool { return r == AnyToken || slices.Contains(rights(), r) }
@@ -93,7 +94,7 @@ func (s Scope) Whole() bool { return len(s.Sites)+len(s.Destinations)+len(s.Topi
 
 // Grant is what a caller may do, and to what. The zero Grant allows nothing.
 type Grant struct {
-	Rights []Right `json:"rights" nullable:"false" doc:"What it may do: read, send, operate, audit-read, audit-export, admin."`
+	Rights []Right `json:"rights" nullable:"false" doc:"What it may do: read, send, operate, audit-read, audit-export, audit-hold, admin."`
 	Scope
 }
 
@@ -123,7 +124,7 @@ const (
 func NewGrant(set []Right, scope Scope) (g Grant, faults []Fault) {
 	for i, r := range set {
 		if !slices.Contains(rights(), r) {
-			faults = append(faults, Fault{Field: fmt.Sprintf("rights[%d]", i), Value: Clip(string(r)), Problem: "must be read, send, operate, audit-read, audit-export or admin"})
+			faults = append(faults, Fault{Field: fmt.Sprintf("rights[%d]", i), Value: Clip(string(r)), Problem: "must be read, send, operate, audit-read, audit-export, audit-hold or admin"})
 		}
 	}
 	for _, r := range rights() {
@@ -151,8 +152,8 @@ func NewGrant(set []Right, scope Scope) (g Grant, faults []Fault) {
 	case len(faults) > 0:
 	case len(g.Rights) == 0:
 		faults = append(faults, Fault{Field: "rights", Problem: "are missing: name a role or at least one right"})
-	case g.Can(AuditExport) && !g.Can(AuditRead):
-		faults = append(faults, Fault{Field: "rights", Value: string(AuditExport), Problem: "needs audit-read too: what may be taken away may be looked at"})
+	case (g.Can(AuditExport) || g.Can(AuditKeep)) && !g.Can(AuditRead):
+		faults = append(faults, Fault{Field: "rights", Value: string(g.Rights[len(g.Rights)-1]), Problem: "needs audit-read too: what may be taken away, kept or erased may be looked at"})
 	case g.Can(Admin) && (g.Role() != RoleAdmin || !g.Whole()):
 		faults = append(faults, Fault{Field: "rights", Value: string(Admin), Problem: "cannot be narrowed, since who makes tokens can make one with every right: give the role admin, without a scope"})
 	}

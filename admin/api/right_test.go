@@ -12,7 +12,7 @@ func TestARoleIsASetOfRights(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[api.Role][]api.Right{
 		"read": {"read"}, "operate": {"read", "send", "operate"}, "auditor": {"audit-read", "audit-export"},
-		"admin": {"read", "send", "operate", "audit-read", "audit-export", "admin"}, "king": nil, "": nil,
+		"admin": {"read", "send", "operate", "audit-read", "audit-export", "audit-hold", "admin"}, "king": nil, "": nil,
 	} {
 		if got := role.Rights(); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", role, got, want)
@@ -53,7 +53,7 @@ func TestAScopeHasWhatItNames(t *testing.T) {
 func FuzzGrant(f *testing.F) {
 	for _, text := range []string{
 		"admin", "read", "viewer", `{"rights":["read","send"]}`, `{"rights":["read"],"sites":["plant-4"],"topics":["<a>"]}`, `{"rights":["admin"]}`,
-		`{"rights":["audit-export"]}`, `{"rights":["read"],"plants":["a"]}`, `{"rights":["read"],"Sites":["a"]}`, `{"rights":["read","read"]}`, `{"rights":["read"]} x`,
+		`{"rights":["audit-export"]}`, `{"rights":["audit-hold"]}`, `{"rights":["read"],"plants":["a"]}`, `{"rights":["read"],"Sites":["a"]}`, `{"rights":["read","read"]}`, `{"rights":["read"]} x`,
 		`{"rights":["read"],"sites":null}`, `{"rights":["read"],"sites":["b","a"]}`, "{}", "null",
 	} {
 		f.Add(text)
@@ -69,7 +69,7 @@ func FuzzGrant(f *testing.F) {
 		if g.String() != text {
 			t.Errorf("read as %s", g.String())
 		}
-		if g.Can(api.Admin) && text != "admin" || g.Can(api.AuditExport) && !g.Can(api.AuditRead) || len(g.Rights) == 0 {
+		if g.Can(api.Admin) && text != "admin" || (g.Can(api.AuditExport) || g.Can(api.AuditKeep)) && !g.Can(api.AuditRead) || len(g.Rights) == 0 {
 			t.Errorf("got %+v", g)
 		}
 	})

@@ -48,6 +48,9 @@ type SiteNode struct {
 	OldestMs   int64          `json:"oldestMs,omitempty" doc:"How long the oldest message has been due."`
 	LagMs      int64          `json:"lagMs,omitempty" doc:"How long the oldest message for central has been due."`
 	StalledMs  int64          `json:"stalledMs,omitempty" doc:"How long messages for central have been due while none gets through."`
+	Unsent     int64          `json:"unsent,omitempty" doc:"Records of its audit log that central lacks."`
+	UnsentMs   int64          `json:"unsentMs,omitempty" doc:"How long the oldest of them has waited."`
+	AuditFault string         `json:"auditProblem,omitempty" doc:"Why central did not take the last of them."`
 	Replaying  bool           `json:"replaying,omitempty" doc:"It sends again what central has lost."`
 	Categories []SiteCategory `json:"categories,omitempty"`
 	Followers  []SiteFollower `json:"followers,omitempty" doc:"How far the followers of its journal are behind."`

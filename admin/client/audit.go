@@ -42,6 +42,11 @@ func (a Audit) KPIs(ctx context.Context) (api.AuditKPIs, error) {
 	return get[api.AuditKPIs](ctx, a.c, "/v1/audit/kpis", nil)
 }
 
+// BySite returns numbers of the audit log for each site.
+func (a Audit) BySite(ctx context.Context) (api.AuditBySite, error) {
+	return get[api.AuditBySite](ctx, a.c, "/v1/audit/kpis/sites", nil)
+}
+
 // Export writes the records of a log to w, the oldest first, as "jsonl" or "csv". With an empty log it is
 // the node's own. After an error, w has a part of the export.
 func (a Audit) Export(ctx context.Context, f api.AuditFilter, log, format string, w io.Writer) error {

@@ -31,6 +31,8 @@ type auditRecordInput struct {
 // auditing adds the routes of the audit log.
 func auditing(b *builder) {
 	log := admin.Audit{Service: b.Service}
+	proving(b)
+	keeping(b)
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/audit", id: "query-audit", content: true, tag: "audit", right: api.AuditRead, scoped: true,
 		summary: "Query the audit log",
@@ -45,6 +47,7 @@ func auditing(b *builder) {
 	}, func(ctx context.Context, _ *struct{}) (*answer[api.AuditKPIs], error) {
 		return answerOf(log.KPIs(ctx))
 	})
+	auditBySite(b, log)
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/audit/export", id: admin.ExportAudit, tag: "audit", right: api.AuditExport, scoped: true, slow: true,
 		summary: "Export an audit log",

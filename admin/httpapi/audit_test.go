@@ -31,9 +31,13 @@ func audited(t *testing.T) (*fixture, *sqlite.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	key, err := audit.OpenKey(filepath.Join(t.TempDir(), "audit.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	kept := nodestore.New(db, nil)
 	d := &audit.Describer{Site: "plant", Node: "n", Incarnation: kept.Audit.Incarnation, Category: func(string) holdfast.Category { return "" }}
-	l := &audit.Log{Store: kept.Audit, Journal: db, Describe: d.Describe, Site: "plant", Node: "n"}
+	l := &audit.Log{Store: kept.Audit, Journal: db, Describe: d.Describe, Site: "plant", Node: "n", Key: key}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
@@ -50,7 +54,7 @@ func audited(t *testing.T) (*fixture, *sqlite.DB) {
 		list, err := db.Followers(t.Context())
 		return err == nil && len(list) == 1
 	})
-	return serve(t, func(s *httpapi.Server) { s.Records, s.Calls = kept.Audit, db }), db
+	return serve(t, func(s *httpapi.Server) { s.Records, s.Calls, s.AuditLog = kept.Audit, db, l }), db
 }
 
 // calls appends a call of each subject to the journal, and waits until all are recorded.
@@ -174,10 +178,10 @@ func TestSearchesAndExportsAreRecorded(t *testing.T) {
 	if len(list.Records) != 2 {
 		t.Fatalf("got %d records of two calls: %+v", len(list.Records), list.Records)
 	}
-	if r := list.Records[0]; r.Kind != "Export" || r.Channel != "Operator" || !strings.Contains(string(r.Extra), `"errors":"true"`) || !strings.Contains(string(r.Extra), `"format":"jsonl"`) {
+	if r := list.Records[0]; r.Kind != "Export" || r.Channel != "Operator" || !strings.Contains(r.Request, `"errors":"true"`) || !strings.Contains(string(r.Extra), `"format":"jsonl"`) {
 		t.Errorf("the export is recorded as %+v, %s", r, r.Extra)
 	}
-	if r := list.Records[1]; r.Kind != "ApiCall" || r.HTTPStatus != 200 || r.DurationMs <= 0 || !strings.Contains(string(r.Extra), `"rows":1`) || !strings.Contains(string(r.Extra), `"target":"x"`) {
+	if r := list.Records[1]; r.Kind != "ApiCall" || r.HTTPStatus != 200 || r.DurationMs <= 0 || !strings.Contains(string(r.Extra), `"rows":1`) || !strings.Contains(r.Request, `"target":"x"`) || strings.Contains(string(r.Extra), "target") {
 		t.Errorf("the search is recorded as %+v, %s", r, r.Extra)
 	}
 	k := ok[api.AuditKPIs](t, f, call{method: http.MethodGet, path: "/v1/audit/kpis"})

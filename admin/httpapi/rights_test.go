@@ -65,9 +65,9 @@ func TestEveryRouteAsksForItsRight(t *testing.T) {
 	t.Parallel()
 	f := serve(t, locked, mounted)
 	sets := map[string][]api.Right{
-		`"rights":["read"]`: {api.Read}, `"rights":["send"]`: {api.Send}, `"rights":["operate"]`: {api.Operate}, `"rights":["audit-read"]`: {api.AuditRead},
+		`"rights":["read"]`: {api.Read}, `"rights":["send"]`: {api.Send}, `"rights":["operate"]`: {api.Operate}, `"rights":["audit-read"]`: {api.AuditRead}, `"rights":["audit-read","audit-hold"]`: {api.AuditRead, api.AuditKeep},
 		`"role":"read"`: {api.Read}, `"role":"operate"`: {api.Read, api.Send, api.Operate}, `"role":"auditor"`: {api.AuditRead, api.AuditExport},
-		`"role":"admin"`: {api.Read, api.Send, api.Operate, api.AuditRead, api.AuditExport, api.Admin},
+		`"role":"admin"`: {api.Read, api.Send, api.Operate, api.AuditRead, api.AuditExport, api.AuditKeep, api.Admin},
 	}
 	all, n := f.operations(t), 0
 	for says, set := range sets {
@@ -95,7 +95,7 @@ func TestARouteThatKeepsToNoScopeRefusesOne(t *testing.T) {
 	t.Parallel()
 	f := serve(t, locked, mounted)
 	for i, scope := range []string{`"sites":["plant-7"]`, `"destinations":["inventory"]`, `"topics":["orders"]`} {
-		header := f.token(t, fmt.Sprintf(`{"name":"t%d","rights":["read","send","operate","audit-read","audit-export"],%s}`, i, scope))
+		header := f.token(t, fmt.Sprintf(`{"name":"t%d","rights":["read","send","operate","audit-read","audit-export","audit-hold"],%s}`, i, scope))
 		for route, op := range f.operations(t) {
 			if op.right == api.Admin {
 				continue
@@ -120,7 +120,7 @@ func TestACallerIsToldItsRights(t *testing.T) {
 	}
 	open := serve(t)
 	got = open.do(t, call{method: "GET", path: "/v1/tokens/self"}).Body.String()
-	if want := `{"name":"local","role":"admin","rights":["read","send","operate","audit-read","audit-export","admin"]}` + "\n"; got != want {
+	if want := `{"name":"local","role":"admin","rights":["read","send","operate","audit-read","audit-export","audit-hold","admin"]}` + "\n"; got != want {
 		t.Errorf("without a token: got %s, want %s", got, want)
 	}
 }
@@ -130,7 +130,7 @@ func TestATokenOfNoSenseIsNotMade(t *testing.T) {
 	f := serve(t)
 	for body, field := range map[string]string{
 		`{"name":"a"}`: "rights", `{"name":"a","rights":[]}`: "rights", `{"name":"a","role":"king"}`: "role", `{"name":"a","rights":["look"]}`: "rights[0]",
-		`{"name":"a","rights":["any"]}`: "rights[0]", `{"name":"a","role":"read","rights":["send"]}`: "rights", `{"name":"a","rights":["audit-export"]}`: "rights",
+		`{"name":"a","rights":["any"]}`: "rights[0]", `{"name":"a","role":"read","rights":["send"]}`: "rights", `{"name":"a","rights":["audit-export"]}`: "rights", `{"name":"a","rights":["audit-hold"]}`: "rights",
 		`{"name":"a","rights":["admin"]}`: "rights", `{"name":"a","role":"admin","sites":["plant-7"]}`: "rights", `{"name":"a","role":"read","sites":[""]}`: "sites[0]",
 		`{"name":"a","role":"read","topics":["a\nb"]}`: "topics[0]", `{"name":"a","role":"read","for":"0s"}`: "for", `{"name":"a","role":"read","for":"4000d"}`: "for",
 		`{"name":"a","role":"read","for":"soon"}`: "for", `{"name":"a","role":"read","scope":{}}`: "scope",
@@ -330,13 +330,16 @@ func TestNotificationsKeepToTheScope(t *testing.T) {
 	}
 }
 
-// Issue 14: who is refused stands in the journal, and cannot fill it.
-func TestDenialsAreToldOfOnceAMinute(t *testing.T) {
+// Issue 14: who is refused stands in the journal, and cannot fill it. What was only counted is told as well, if
+// the caller does not come again. Neither keeps what others do out of it (AU-09).
+func TestRefusalsAreToldOfOnceAMinute(t *testing.T) {
 	t.Parallel()
 	racetest.Bubble(t, func(t *testing.T) {
 		log := &callLog{}
 		f := serve(t, locked, func(s *httpapi.Server) { s.Calls = log })
 		header := f.token(t, `{"name":"eve","rights":["read","operate"],"destinations":["inventory"]}`)
+		whole := f.token(t, `{"name":"bob","rights":["read","operate"]}`)
+		f.do(t, call{method: "POST", path: "/v1/messages", body: `{"id":"m","destination":"inventory","endpoint":"E","payload":{}}`, header: f.token(t, `{"name":"sender","rights":["send"]}`)})
 		log.lines = nil
 		for range 3 {
 			for range 50 {
@@ -344,13 +347,23 @@ func TestDenialsAreToldOfOnceAMinute(t *testing.T) {
 				f.do(t, call{method: "GET", path: "/v1/destinations/billing", header: header})
 				f.do(t, call{method: "POST", path: "/v1/messages/none/discard", header: header})
 				f.do(t, call{method: "POST", path: "/v1/messages", body: `{}`, header: header})
+				f.do(t, call{method: "POST", path: "/v1/messages/none/discard", header: whole})
 			}
+			f.do(t, call{method: "POST", path: "/v1/messages/m/discard", header: whole})
+			f.do(t, call{method: "POST", path: "/v1/messages/m/retry", header: whole})
 			time.Sleep(time.Minute)
 		}
 		var want []string
 		for range 3 {
-			want = append(want, "called list-tokens  eve permanent", "called get-destination billing eve permanent", "called discard-message none eve permanent", "called send-message  eve permanent")
+			want = append(want, "called list-tokens  eve permanent", "called get-destination billing eve permanent", "called discard-message none eve permanent", "called send-message  eve permanent",
+				"called discard-message none bob permanent", "called discard-message m bob delivered", "called retry-message m bob delivered")
 		}
+		f.do(t, call{method: "POST", path: "/v1/messages/m/discard", header: whole})
+		time.Sleep(time.Minute)
+		f.do(t, call{method: "POST", path: "/v1/messages/m/retry", header: whole})
+		want = append(want, "called discard-message m bob delivered", "called discard-message  bob permanent", "called discard-message  eve permanent", "called get-destination  eve permanent",
+			"called list-tokens  eve permanent", "called send-message  eve permanent", "called retry-message m bob delivered")
+		slices.Sort(log.lines[len(want)-6 : len(want)-1])
 		if d := cmp.Diff(log.lines, want); d != "" {
 			t.Errorf("(-got +want):\n%s", d)
 		}

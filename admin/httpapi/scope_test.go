@@ -173,12 +173,12 @@ func TestTheAuditLogKeepsToTheScope(t *testing.T) {
 	f.AuthRequired = true
 	f.handler, _ = f.Handler()
 	f.within(t, f.token(t, `{"name":"plant","role":"auditor","sites":["plant"]}`), map[string]int{
-		"GET /v1/audit": 403, "GET /v1/audit?site=other": 403, "GET /v1/audit?site=plant": 200, "GET /v1/audit/kpis": 403, "GET /v1/audit/" + id: 200,
+		"GET /v1/audit": 403, "GET /v1/audit?site=other": 403, "GET /v1/audit?site=plant": 200, "GET /v1/audit/kpis": 403, "GET /v1/audit/" + id: 200, "GET /v1/audit/" + id + "/proof": 200,
 		"GET /v1/audit/export": 403, "GET /v1/audit/export?site=other": 403, "GET /v1/audit/export?site=plant": 200,
 	})
 	for i, scope := range []string{`"sites":["other"]`, `"destinations":["x"]`} {
 		f.within(t, f.token(t, fmt.Sprintf(`{"name":"t%d","role":"auditor",%s}`, i, scope)), map[string]int{
-			"GET /v1/audit": 403, "GET /v1/audit?site=plant": 403, "GET /v1/audit/" + id: 404, "GET /v1/audit/export?site=plant": 403,
+			"GET /v1/audit": 403, "GET /v1/audit?site=plant": 403, "GET /v1/audit/" + id: 404, "GET /v1/audit/" + id + "/proof": 404, "GET /v1/audit/export?site=plant": 403,
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ func (a *app) activityCommand(g *global) *cobra.Command {
 
 func (a *app) activityList(g *global) *cobra.Command {
 	var q client.ActivityQuery
-	var since, until string
+	var when between
 	var all, follow bool
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
@@ -39,13 +40,11 @@ when the node was away, and says how many lines it missed if it was too slow.`,
   holdfast activity ls --follow --destination inventory`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var faults [2]error
-			q.Since, faults[0] = ago("--since", since)
-			q.Until, faults[1] = ago("--until", until)
-			if err := errors.Join(faults[:]...); err != nil {
-				return usage(err)
+			var err error
+			if q.Since, q.Until, err = when.read(); err != nil {
+				return err
 			}
-			if follow && (all || until != "") {
+			if follow && (all || when.until != "") {
 				return usage(errors.New("--follow excludes --all and --until"))
 			}
 			if follow {
@@ -59,8 +58,7 @@ when the node was away, and says how many lines it missed if it was too slow.`,
 	f.StringVar(&q.Destination, "destination", "", "only this destination")
 	f.StringVar(&q.Message, "message", "", "only the message with this id")
 	f.StringVar(&q.Actor, "actor", "", "only what this person or token did")
-	f.StringVar(&since, "since", "", "only what happened since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
-	f.StringVar(&until, "until", "", "only what happened until then")
+	when.flags(f, "what happened")
 	f.IntVar(&q.Limit, "limit", 50, "activities per page, 1 to 200")
 	f.Int64Var(&q.After, "after", 0, "begin after this position, which the previous page gave; with --follow: after this activity")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
@@ -69,25 +67,12 @@ when the node was away, and says how many lines it missed if it was too slow.`,
 }
 
 func (a *app) listActivity(cmd *cobra.Command, g *global, q client.ActivityQuery, all bool) error {
-	return eachPage(a, q.After, all, g.json, func(after int64) (next int64, err error) {
+	return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after int64) (api.ActivityPage, int64, error) {
 		q.After = after
-		var page api.ActivityPage
-		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Activity().List(ctx, q)
-			return err
-		})
-		switch {
-		case err != nil:
-		case g.json:
-			err = printJSON(a.stdout, page)
-		default:
-			rows := make([][]string, len(page.Activities))
-			for i := range page.Activities {
-				rows[i] = activityRow(&page.Activities[i])
-			}
-			err = table(a.stdout, []string{"AT", "KIND", "DESTINATION", "MESSAGE", "BY", "WHY"}, rows)
-		}
-		return page.Next, err
+		page, err := c.Activity().List(ctx, q)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.ActivityPage, _ bool) error {
+		return listing(w, []string{"AT", "KIND", "DESTINATION", "MESSAGE", "BY", "WHY"}, page.Activities, activityRow)
 	})
 }
 

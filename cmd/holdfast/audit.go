@@ -18,19 +18,20 @@ func (a *app) auditCommand(g *global) *cobra.Command {
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
 	cmd.AddCommand(a.auditQueryCommand(g), a.auditShowCommand(g), a.auditExportCommand(g), a.auditKPIsCommand(g), a.auditVerify(g))
+	cmd.AddCommand(a.auditCheckpointCommand(g), a.auditProveCommand(g), a.auditHoldCommand(g), a.auditHoldsCommand(g), a.auditReleaseCommand(g), a.auditEraseCommand(g))
 	return cmd
 }
 
 func (a *app) auditVerify(g *global) *cobra.Command {
 	f := &configFlags{}
 	var keys []string
-	var witness, log, file string
+	var witness, log, file, proof string
 	cmd := &cobra.Command{
 		Use: "verify", Aliases: []string{"verify-chain"},
 		Short: "Verify that the audit log is what was written and signed",
-		Long: `Verify the audit logs of a node that is stopped: that no record was changed, inserted
-or removed since it was written, and that all checkpoints fit. Give it the flags of
-serve. Nothing is changed. A node that runs verifies its logs by itself, and tells the
+		Long: `Verify the audit logs of a node, whether or not it runs: that no record was changed,
+inserted or removed since it was written, and that all checkpoints fit. Give it the flags of
+serve. Nothing is changed. A node that runs verifies its logs by itself as well, and tells the
 result in its health report. An export (--file) needs neither the node nor its files.
 
 Name the witness, best a copy from another machine: without it nobody can tell whether
@@ -40,13 +41,17 @@ The exit code is 0 if the logs are intact, 7 if they are intact but not covered 
 recent checkpoint or with a gap on record, 8 if one is broken, and 1 if they could not be read.`,
 		Example: `  holdfast audit verify --config /etc/holdfast/holdfast.yaml
   holdfast audit verify --data /var/lib/holdfast --witness /mnt/witness/shop-12 --json
-  holdfast audit verify --file audit.jsonl --key "$VERIFIER_KEY"`,
+  holdfast audit verify --file audit.jsonl --key "$VERIFIER_KEY"
+  holdfast audit verify --proof proof.json --key "$VERIFIER_KEY"`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file != "" && log != "" {
-				return usage(errors.New("--log: an export has one log"))
+			if (file != "" || proof != "") && log != "" {
+				return usage(errors.New("--log: an export has one log, and so has a proof"))
 			}
-			r, err := a.verifyAudit(cmd, f, file, keys, witness, log)
+			if file != "" && proof != "" {
+				return usage(errors.New("--file and --proof exclude each other"))
+			}
+			r, err := a.verifyAudit(cmd, f, file, proof, keys, witness, log)
 			if _, bad := errors.AsType[*node.KeyError](err); bad {
 				return usage(fmt.Errorf("--key: %w", err))
 			}
@@ -69,14 +74,18 @@ recent checkpoint or with a gap on record, 8 if one is broken, and 1 if they cou
 	fs.StringVar(&witness, "witness", "", "file with checkpoints that a witness kept (default: the configured one)")
 	fs.StringArrayVar(&keys, "key", nil, "verifier key, NAME+HASH+KEY, by which checkpoints are believed; repeat it for several (default: the node's own key)")
 	fs.StringVar(&file, "file", "", "verify this export in JSON Lines, without a store: name the --key that signed it")
+	fs.StringVar(&proof, "proof", "", "verify this proof of audit prove, without a store: name the --key that signed the log")
 	fs.StringVar(&log, "log", "", "verify only the log of this name")
 	return cmd
 }
 
-// verifyAudit verifies an export, or the logs of a configured node if there is none.
-func (a *app) verifyAudit(cmd *cobra.Command, f *configFlags, file string, keys []string, witness, log string) (node.AuditReport, error) {
-	if file != "" {
+// verifyAudit verifies an export or a proof, or the logs of a configured node if there is none.
+func (a *app) verifyAudit(cmd *cobra.Command, f *configFlags, file, proof string, keys []string, witness, log string) (node.AuditReport, error) {
+	switch {
+	case file != "":
 		return node.VerifyAuditExport(cmd.Context(), file, keys, witness)
+	case proof != "":
+		return node.VerifyAuditProof(proof, keys, witness)
 	}
 	c, err := a.load(cmd, f)
 	if err != nil {
@@ -106,10 +115,18 @@ func printAudit(w io.Writer, r *node.AuditReport) error {
 			s.line("fault", fmt.Sprintf("%s, at record %d", l.Fault, l.Seq))
 		}
 		s.line("detail", l.Detail)
-		s.line("records", fmt.Sprintf("%d to %d", l.First, l.Size))
+		if l.Record == nil {
+			s.line("records", fmt.Sprintf("%d to %d", l.First, l.Size))
+		} else {
+			s.line("number", fmt.Sprint(l.Size))
+			s.line("record", string(l.Record))
+		}
 		if l.Anchored > 0 {
 			s.line("signed", fmt.Sprintf("up to record %d, at %s", l.Anchored, l.AnchoredAt.UTC().Format(time.RFC3339)))
 			s.line("by", l.Key)
+		}
+		if l.Witnessed > 0 {
+			s.line("witnessed", fmt.Sprintf("up to record %d, at %s", l.Witnessed, l.WitnessedAt.UTC().Format(time.RFC3339)))
 		}
 		if l.Erased > 0 {
 			s.line("erased values", fmt.Sprint(l.Erased))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,12 +19,11 @@ import (
 type auditFilter struct {
 	api.AuditFilter
 
-	since, until string
+	between between
 }
 
 func (f *auditFilter) flags(s *pflag.FlagSet) {
-	s.StringVar(&f.since, "since", "", "only what happened since then: 24h (so long ago), a day in UTC, or an instant")
-	s.StringVar(&f.until, "until", "", "only what happened before then")
+	f.between.flags(s, "what happened")
 	s.StringVar(&f.Site, "site", "", "only of this site")
 	s.StringVar(&f.Node, "node", "", "only of this node")
 	s.StringVar(&f.Instance, "instance", "", "only of this instance of a program")
@@ -38,19 +38,20 @@ func (f *auditFilter) flags(s *pflag.FlagSet) {
 
 // read returns the filter that the flags say.
 func (f *auditFilter) read() (api.AuditFilter, error) {
-	for _, t := range []struct {
-		flag, text string
-		to         *string
-	}{{"--since", f.since, &f.From}, {"--until", f.until, &f.To}} {
-		at, err := ago(t.flag, t.text)
-		if err != nil {
-			return api.AuditFilter{}, err
-		}
-		if !at.IsZero() {
-			*t.to = at.UTC().Format("2006-01-02T15:04:05.999999999Z")
-		}
+	from, until, err := f.between.read()
+	if err != nil {
+		return api.AuditFilter{}, err
 	}
+	f.From, f.To = exact(from), exact(until)
 	return f.AuditFilter, nil
+}
+
+// exact writes an instant for the API; zero: nothing.
+func exact(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 func (a *app) auditQueryCommand(g *global) *cobra.Command {
@@ -82,28 +83,18 @@ how far it looked. The question itself is recorded.`,
 }
 
 func (a *app) queryAudit(cmd *cobra.Command, g *global, q client.AuditQuery, all bool) error {
-	return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
+	return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after string) (api.AuditPage, string, error) {
 		q.After = after
-		var page api.AuditPage
-		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Audit().Query(ctx, q)
-			return err
+		page, err := c.Audit().Query(ctx, q)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.AuditPage, _ bool) error {
+		err := listing(w, []string{"OCCURRED", "CHANNEL", "KIND", "STATUS", "SITE", "ACTOR", "TARGET", "CORRELATION", "ERROR"}, page.Records, func(r *api.AuditRecord) []string {
+			return []string{at(r.Occurred), r.Channel, r.Kind, r.Status, r.Site, r.Actor, r.Target, r.CorrelationID, r.Error}
 		})
-		switch {
-		case err != nil:
-		case g.json:
-			err = printJSON(a.stdout, page)
-		default:
-			rows := make([][]string, len(page.Records))
-			for i, r := range page.Records {
-				rows[i] = []string{at(r.Occurred), r.Channel, r.Kind, r.Status, r.Site, r.Actor, r.Target, r.CorrelationID, r.Error}
-			}
-			err = table(a.stdout, []string{"OCCURRED", "CHANNEL", "KIND", "STATUS", "SITE", "ACTOR", "TARGET", "CORRELATION", "ERROR"}, rows)
-			if err == nil && !page.LookedUntil.IsZero() && !all {
-				a.note("looked at all until %s\n", at(page.LookedUntil))
-			}
+		if err == nil && !page.LookedUntil.IsZero() && !all {
+			a.note("looked at all until %s\n", at(page.LookedUntil))
 		}
-		return page.Next, err
+		return err
 	})
 }
 
@@ -126,25 +117,28 @@ func (a *app) auditShowCommand(g *global) *cobra.Command {
 }
 
 func (a *app) auditKPIsCommand(g *global) *cobra.Command {
-	return &cobra.Command{
+	var sites bool
+	cmd := &cobra.Command{
 		Use:   "kpis",
-		Short: "Show numbers of the audit log",
-		Args:  args(0, 0, "none"),
+		Short: "Show numbers of the audit log, of the node or by site",
+		Example: `  holdfast audit kpis
+  holdfast audit kpis --sites`,
+		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				k, err := c.Audit().KPIs(ctx)
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, k)
-				}
-				_, err = fmt.Fprintf(a.stdout, "records   %d in the last %s\nerrors    %d (%.1f %%)\nbacklog   %.0f s\nfailures  %d\n",
+			if sites {
+				return a.auditBySite(cmd, g)
+			}
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.AuditKPIs, error) {
+				return c.Audit().KPIs(ctx)
+			}, func(w io.Writer, k *api.AuditKPIs) error {
+				_, err := fmt.Fprintf(w, "records   %d in the last %s\nerrors    %d (%.1f %%)\nbacklog   %.0f s\nfailures  %d\n",
 					k.Records, k.Window, k.Errors, 100*k.ErrorRate, k.BacklogSeconds, k.WriteFailures)
 				return err
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&sites, "sites", false, "for each site, with what has not come to central")
+	return cmd
 }
 
 func (a *app) auditExportCommand(g *global) *cobra.Command {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,7 @@ site, which answers.`,
 
 func (a *app) callList(g *global) *cobra.Command {
 	var q client.SiteCallQuery
-	var since string
+	var when between
 	var all bool
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
@@ -37,7 +38,7 @@ be short or empty and still have a next one. --all follows the pages to the end.
   holdfast calls ls --site plant-7 --since 24h --error timeout`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if q.From, err = ago("--since", since); err != nil {
+			if q.From, q.To, err = when.read(); err != nil {
 				return err
 			}
 			return a.listCalls(cmd, g, q, all)
@@ -50,7 +51,7 @@ be short or empty and still have a next one. --all follows the pages to the end.
 	f.StringVar(&q.Destination, "destination", "", "only this destination")
 	f.StringVar(&q.Category, "category", "", "only this category")
 	f.StringVar(&q.Error, "error", "", "only calls whose last error has this text, in any case")
-	f.StringVar(&since, "since", "", "only calls that were made since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
+	when.flags(f, "calls that were made")
 	f.IntVar(&q.Limit, "limit", 50, "calls per page, 1 to 500")
 	f.StringVar(&q.After, "after", "", "begin after this position, which the previous page gave")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
@@ -58,25 +59,14 @@ be short or empty and still have a next one. --all follows the pages to the end.
 }
 
 func (a *app) listCalls(cmd *cobra.Command, g *global, q client.SiteCallQuery, all bool) error {
-	return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
+	return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after string) (api.SiteCallPage, string, error) {
 		q.After = after
-		var page api.SiteCallPage
-		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.SiteCalls().List(ctx, &q)
-			return err
+		page, err := c.SiteCalls().List(ctx, &q)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.SiteCallPage, _ bool) error {
+		return listing(w, []string{"SITE", "ID", "DESTINATION", "STATUS", "RETRIES", "CREATED", "LAST ERROR"}, page.Calls, func(c *api.SiteCall) []string {
+			return []string{c.Site, c.ID, c.Destination, c.Status, fmt.Sprint(c.Retries), at(c.Created), c.LastError}
 		})
-		switch {
-		case err != nil:
-		case g.json:
-			err = printJSON(a.stdout, page)
-		default:
-			rows := make([][]string, len(page.Calls))
-			for i, c := range page.Calls {
-				rows[i] = []string{c.Site, c.ID, c.Destination, c.Status, fmt.Sprint(c.Retries), at(c.Created), c.LastError}
-			}
-			err = table(a.stdout, []string{"SITE", "ID", "DESTINATION", "STATUS", "RETRIES", "CREATED", "LAST ERROR"}, rows)
-		}
-		return page.Next, err
 	})
 }
 
@@ -87,22 +77,15 @@ func (a *app) callShow(g *global) *cobra.Command {
 		Example: `  holdfast calls show plant-7 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
 		Args:    args(2, 2, "the site's name and the operation's id"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				of, err := c.SiteCalls().Get(ctx, given[0], given[1])
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, of)
-				}
-				return a.printCall(&of)
-			})
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.SiteCall, error) {
+				return c.SiteCalls().Get(ctx, given[0], given[1])
+			}, printCall)
 		},
 	}
 }
 
-func (a *app) printCall(c *api.SiteCall) error {
-	s := newSheet(a.stdout)
+func printCall(w io.Writer, c *api.SiteCall) error {
+	s := newSheet(w)
 	s.line("site", c.Site)
 	s.line("id", c.ID)
 	s.line("node", c.Node)
@@ -129,19 +112,12 @@ func (a *app) callCounts(g *global) *cobra.Command {
 		Example: `  holdfast calls kpis --json`,
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				n, err := c.SiteCalls().Counts(ctx)
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, n)
-				}
-				rows := make([][]string, len(n.Counts))
-				for i, c := range n.Counts {
-					rows[i] = []string{c.Site, c.Node, fmt.Sprint(c.Waiting), fmt.Sprint(c.Retrying), fmt.Sprint(c.Parked), fmt.Sprint(c.Stuck)}
-				}
-				return table(a.stdout, []string{"SITE", "NODE", "WAITING", "RETRYING", "PARKED", "STUCK"}, rows)
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.SiteCallCounts, error) {
+				return c.SiteCalls().Counts(ctx)
+			}, func(w io.Writer, n *api.SiteCallCounts) error {
+				return listing(w, []string{"SITE", "NODE", "WAITING", "RETRYING", "PARKED", "STUCK"}, n.Counts, func(c *api.SiteCallCount) []string {
+					return []string{c.Site, c.Node, fmt.Sprint(c.Waiting), fmt.Sprint(c.Retrying), fmt.Sprint(c.Parked), fmt.Sprint(c.Stuck)}
+				})
 			})
 		},
 	}

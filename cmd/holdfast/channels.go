@@ -43,26 +43,22 @@ func (c *channels) list() *cobra.Command {
 		Aliases: []string{"list"},
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
-				list, err := node.Channels().List(ctx)
-				switch {
-				case err != nil:
-					return err
-				case c.json:
-					return printJSON(c.stdout, api.ChannelList{Channels: list})
-				}
-				rows := make([][]string, len(list))
-				for i, one := range list {
-					s := one.Status
-					if s == nil {
-						s = &api.ChannelStatus{}
-					}
-					rows[i] = []string{one.Name, one.Kind, s.State, optional(s.Since), fmt.Sprint(s.Due), fmt.Sprint(s.InFlight), fmt.Sprint(s.Parked), s.Reason}
-				}
-				return table(c.stdout, []string{"NAME", "KIND", "STATE", "SINCE", "DUE", "IN FLIGHT", "PARKED", "REASON"}, rows)
+			return show(c.app, cmd, c.global, func(ctx context.Context, node *client.Client) (all api.ChannelList, err error) {
+				all.Channels, err = node.Channels().List(ctx)
+				return all, err
+			}, func(w io.Writer, all *api.ChannelList) error {
+				return listing(w, []string{"NAME", "KIND", "STATE", "SINCE", "DUE", "IN FLIGHT", "PARKED", "REASON"}, all.Channels, channelRow)
 			})
 		},
 	}
+}
+
+func channelRow(c *api.Channel) []string {
+	s := c.Status
+	if s == nil {
+		s = &api.ChannelStatus{}
+	}
+	return []string{c.Name, c.Kind, s.State, optional(s.Since), fmt.Sprint(s.Due), fmt.Sprint(s.InFlight), fmt.Sprint(s.Parked), s.Reason}
 }
 
 func (c *channels) show() *cobra.Command {
@@ -72,16 +68,9 @@ func (c *channels) show() *cobra.Command {
 		Example: `  holdfast channels show mail`,
 		Args:    args(1, 1, "the channel's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
-				one, err := node.Channels().Get(ctx, given[0])
-				switch {
-				case err != nil:
-					return err
-				case c.json:
-					return printJSON(c.stdout, one)
-				}
-				return printChannel(c.stdout, &one)
-			})
+			return show(c.app, cmd, c.global, func(ctx context.Context, node *client.Client) (api.Channel, error) {
+				return node.Channels().Get(ctx, given[0])
+			}, printChannel)
 		},
 	}
 }
@@ -197,15 +186,10 @@ func (c *channels) resume() *cobra.Command {
 		Example: `  holdfast channels resume mail`,
 		Args:    args(1, 1, "the channel's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
-				one, err := node.Channels().Resume(ctx, given[0])
-				switch {
-				case err != nil:
-					return err
-				case c.json:
-					return printJSON(c.stdout, one)
-				}
-				_, err = fmt.Fprintf(c.stdout, "channel %s is resumed\n", one.Name)
+			return show(c.app, cmd, c.global, func(ctx context.Context, node *client.Client) (api.Channel, error) {
+				return node.Channels().Resume(ctx, given[0])
+			}, func(w io.Writer, one *api.Channel) error {
+				_, err := fmt.Fprintf(w, "channel %s is resumed\n", one.Name)
 				return err
 			})
 		},

@@ -29,27 +29,16 @@ func (a *app) destinationsList(g *global) *cobra.Command {
   holdfast destinations ls --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				list, err := c.Destinations().List(ctx)
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, api.DestinationList{Destinations: list})
-				}
-				return destinationTable(a.stdout, list)
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (all api.DestinationList, err error) {
+				all.Destinations, err = c.Destinations().List(ctx)
+				return all, err
+			}, func(w io.Writer, all *api.DestinationList) error {
+				return listing(w, []string{"NAME", "LANE", "PENDING", "PARKED", "IN FLIGHT", "NO PROGRESS FOR", "REASON"}, all.Destinations, func(d *api.DestinationStatus) []string {
+					return []string{d.Name, d.Lane, fmt.Sprint(d.Pending), fmt.Sprint(d.Parked), fmt.Sprint(d.InFlight), d.OldestDue, reasonOf(d)}
+				})
 			})
 		},
 	}
-}
-
-func destinationTable(w io.Writer, list []api.DestinationStatus) error {
-	rows := make([][]string, len(list))
-	for i := range list {
-		d := &list[i]
-		rows[i] = []string{d.Name, d.Lane, fmt.Sprint(d.Pending), fmt.Sprint(d.Parked), fmt.Sprint(d.InFlight), d.OldestDue, reasonOf(d)}
-	}
-	return table(w, []string{"NAME", "LANE", "PENDING", "PARKED", "IN FLIGHT", "NO PROGRESS FOR", "REASON"}, rows)
 }
 
 // reasonOf says in words why a destination does not deliver.
@@ -103,16 +92,9 @@ func (a *app) destinationResume(g *global) *cobra.Command {
 }
 
 func (a *app) oneDestination(cmd *cobra.Command, g *global, name string, ask func(d client.Destinations, ctx context.Context, name string) (api.DestinationStatus, error)) error {
-	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		d, err := ask(c.Destinations(), ctx, name)
-		switch {
-		case err != nil:
-			return err
-		case g.json:
-			return printJSON(a.stdout, d)
-		}
-		return printDestination(a.stdout, &d)
-	})
+	return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.DestinationStatus, error) {
+		return ask(c.Destinations(), ctx, name)
+	}, printDestination)
 }
 
 func printDestination(w io.Writer, d *api.DestinationStatus) error {

@@ -54,7 +54,7 @@ node: {id: node}
 listen: %s
 data: %s
 log: {level: error}
-webhooks: {allow: [127.0.0.0/8], factor: 1s, base: 1}
+webhooks: {addresses: [127.0.0.0/8], factor: 1s, base: 1}
 `, node.address, node.data))
 	node.start()
 	t.Cleanup(node.kill)

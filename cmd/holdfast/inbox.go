@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -43,29 +44,18 @@ are marked done. With --json each has its payload.`,
 }
 
 func (a *app) listInbox(cmd *cobra.Command, g *global, q client.InboxQuery, all bool) error {
-	return eachPage(a, q.After, all, g.json, func(after int64) (next int64, err error) {
+	return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after int64) (api.KeptPage, int64, error) {
 		q.After = after
-		var page api.KeptPage
-		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Inbox().List(ctx, q)
-			return err
-		})
-		switch {
-		case err != nil:
-		case g.json:
-			err = printJSON(a.stdout, page)
-		default:
-			rows := make([][]string, len(page.Messages))
-			for i, m := range page.Messages {
-				payload := string(m.Payload)
-				if m.PayloadBase64 != "" {
-					payload = "base64: " + m.PayloadBase64
-				}
-				rows[i] = []string{m.ID, m.Source, m.Endpoint, m.Kind, at(m.Received), payload}
+		page, err := c.Inbox().List(ctx, q)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.KeptPage, _ bool) error {
+		return listing(w, []string{"ID", "SOURCE", "ENDPOINT", "KIND", "RECEIVED", "PAYLOAD"}, page.Messages, func(m *api.KeptMessage) []string {
+			payload := string(m.Payload)
+			if m.PayloadBase64 != "" {
+				payload = "base64: " + m.PayloadBase64
 			}
-			err = table(a.stdout, []string{"ID", "SOURCE", "ENDPOINT", "KIND", "RECEIVED", "PAYLOAD"}, rows)
-		}
-		return page.Next, err
+			return []string{m.ID, m.Source, m.Endpoint, m.Kind, at(m.Received), payload}
+		})
 	})
 }
 
@@ -111,15 +101,10 @@ response is not an error.`,
 }
 
 func (a *app) done(cmd *cobra.Command, g *global, id string, req api.DoneRequest) error {
-	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		d, err := c.Inbox().Done(ctx, id, req)
-		switch {
-		case err != nil:
-			return err
-		case g.json:
-			return printJSON(a.stdout, d)
-		}
-		_, err = fmt.Fprintf(a.stdout, "%s of %s is done\n", d.ID, plain(d.Source))
+	return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.Done, error) {
+		return c.Inbox().Done(ctx, id, req)
+	}, func(w io.Writer, d *api.Done) error {
+		_, err := fmt.Fprintf(w, "%s of %s is done\n", d.ID, plain(d.Source))
 		return err
 	})
 }

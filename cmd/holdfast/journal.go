@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -29,23 +30,17 @@ func (a *app) followers(g *global) *cobra.Command {
 		Example: `  holdfast journal ls --json`,
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				list, err := c.Journal().Followers(ctx)
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, api.FollowerList{Followers: list})
-				}
-				rows := make([][]string, len(list))
-				for i, f := range list {
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (l api.FollowerList, err error) {
+				l.Followers, err = c.Journal().Followers(ctx)
+				return l, err
+			}, func(w io.Writer, l *api.FollowerList) error {
+				return listing(w, []string{"NAME", "RUNS HERE", "UNREAD SINCE"}, l.Followers, func(f *api.Follower) []string {
 					running := "-"
 					if f.Running {
 						running = "yes"
 					}
-					rows[i] = []string{f.Name, running, optional(f.Unread)}
-				}
-				return table(a.stdout, []string{"NAME", "RUNS HERE", "UNREAD SINCE"}, rows)
+					return []string{f.Name, running, optional(f.Unread)}
+				})
 			})
 		},
 	}

@@ -40,26 +40,22 @@ func (l *lists) list() *cobra.Command {
   holdfast lists ls --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
-				all, err := node.Lists().List(ctx)
-				switch {
-				case err != nil:
-					return err
-				case l.json:
-					return printJSON(l.stdout, api.Lists{Lists: all})
-				}
-				rows := make([][]string, len(all))
-				for i, one := range all {
-					count := fmt.Sprint(one.Recipients)
-					if one.Disabled > 0 {
-						count += fmt.Sprintf(" (%d disabled)", one.Disabled)
-					}
-					rows[i] = []string{one.Name, count, strings.Join(one.Channels, ","), optional(one.Changed), strings.Join(append(one.Warnings, one.Description), "; ")}
-				}
-				return table(l.stdout, []string{"NAME", "RECIPIENTS", "CHANNELS", "CHANGED", "REMARKS"}, rows)
+			return show(l.app, cmd, l.global, func(ctx context.Context, node *client.Client) (all api.Lists, err error) {
+				all.Lists, err = node.Lists().List(ctx)
+				return all, err
+			}, func(w io.Writer, all *api.Lists) error {
+				return listing(w, []string{"NAME", "RECIPIENTS", "CHANNELS", "CHANGED", "REMARKS"}, all.Lists, listRow)
 			})
 		},
 	}
+}
+
+func listRow(l *api.ListSummary) []string {
+	count := fmt.Sprint(l.Recipients)
+	if l.Disabled > 0 {
+		count += fmt.Sprintf(" (%d disabled)", l.Disabled)
+	}
+	return []string{l.Name, count, strings.Join(l.Channels, ","), optional(l.Changed), strings.Join(append(l.Warnings, l.Description), "; ")}
 }
 
 func (l *lists) show() *cobra.Command {
@@ -70,16 +66,9 @@ func (l *lists) show() *cobra.Command {
   holdfast lists show operators --json >operators.json`,
 		Args: args(1, 1, "the list's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
-				one, err := node.Lists().Get(ctx, given[0])
-				switch {
-				case err != nil:
-					return err
-				case l.json:
-					return printJSON(l.stdout, one)
-				}
-				return printList(l.stdout, &one)
-			})
+			return show(l.app, cmd, l.global, func(ctx context.Context, node *client.Client) (api.List, error) {
+				return node.Lists().Get(ctx, given[0])
+			}, printList)
 		},
 	}
 }

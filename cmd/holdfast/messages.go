@@ -55,46 +55,33 @@ func own(c *client.Client) *client.Client { return c }
 
 func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*client.Client) *client.Client, q client.MessageQuery, all, quiet bool) error {
 	var ids []string
-	return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
+	return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after string) (api.MessagePage, string, error) {
 		q.After = after
-		var page api.MessagePage
-		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = of(c).Messages().List(ctx, q)
-			return err
-		})
-		switch {
-		case err != nil:
-		case g.json:
-			err = printJSON(a.stdout, page)
-		case quiet:
-			for _, m := range page.Messages {
-				ids = append(ids, m.ID)
-			}
-			if !all || page.Next == "" {
-				err = printIDs(a.stdout, ids)
-			}
-		default:
-			err = messageTable(a.stdout, page.Messages)
+		page, err := of(c).Messages().List(ctx, q)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.MessagePage, last bool) error {
+		if !quiet {
+			return listing(w, []string{"ID", "STATE", "DESTINATION", "ENDPOINT", "TRIES", "CREATED", "LAST ERROR"}, page.Messages, func(m *api.Message) []string {
+				return []string{m.ID, m.State, m.Destination, m.Endpoint, fmt.Sprint(m.Tries), at(m.Created), strings.TrimSpace(m.Reason + " " + m.LastError)}
+			})
 		}
-		return page.Next, err
+		for i := range page.Messages {
+			ids = append(ids, page.Messages[i].ID)
+		}
+		return printIDs(w, ids, last)
 	})
 }
 
-// printIDs prints ids in the reverse order of the pages, which list the newest first. So a decision
-// about all of them follows the order in which they were accepted.
-func printIDs(w io.Writer, ids []string) error {
+// printIDs prints ids after the last page, in the reverse order of the pages, which list the newest first. So a
+// decision about all of them follows the order in which they were accepted.
+func printIDs(w io.Writer, ids []string, last bool) error {
+	if !last {
+		return nil
+	}
 	for _, id := range slices.Backward(ids) {
 		if _, err := fmt.Fprintln(w, id); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 	}
 	return nil
-}
-
-func messageTable(w io.Writer, messages []api.Message) error {
-	rows := make([][]string, len(messages))
-	for i, m := range messages {
-		rows[i] = []string{m.ID, m.State, m.Destination, m.Endpoint, fmt.Sprint(m.Tries), at(m.Created), strings.TrimSpace(m.Reason + " " + m.LastError)}
-	}
-	return table(w, []string{"ID", "STATE", "DESTINATION", "ENDPOINT", "TRIES", "CREATED", "LAST ERROR"}, rows)
 }

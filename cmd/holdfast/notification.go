@@ -23,16 +23,9 @@ func (n *notifications) show() *cobra.Command {
   holdfast notifications show alarm-42 --site plant-7`,
 		Args: args(1, 1, "one notification id"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) error {
-				d, err := c.Notifications().Get(ctx, site, given[0])
-				switch {
-				case err != nil:
-					return err
-				case n.json:
-					return printJSON(n.stdout, d)
-				}
-				return printNotification(n.stdout, &d)
-			})
+			return show(n.app, cmd, n.global, func(ctx context.Context, c *client.Client) (api.NotificationDetail, error) {
+				return c.Notifications().Get(ctx, site, given[0])
+			}, printNotification)
 		},
 	}
 	siteFlag(cmd, &site)
@@ -81,6 +74,7 @@ func printNotification(w io.Writer, d *api.NotificationDetail) error {
 	s.line("script", d.SourceScript)
 	s.line("execution", d.ExecutionID)
 	s.line("parent execution", d.ParentExecutionID)
+	s.line("trace", d.TraceID)
 	s.when("enqueued", d.Enqueued)
 	s.when("created", d.Created)
 	s.when("delivered", d.Delivered)
@@ -118,28 +112,14 @@ func printCopy(w io.Writer, c *api.NotificationCopy) error {
 		return err
 	}
 	if len(c.Recipients) > 0 {
-		rows := make([][]string, len(c.Recipients))
-		for i := range c.Recipients {
-			rows[i] = recipientRow(&c.Recipients[i])
-		}
 		if _, err := fmt.Fprintln(w); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
-		if err := table(w, []string{"RECIPIENT", "NAME", "RESULT", "ATTEMPTS", "AT", "DETAIL"}, rows); err != nil {
+		if err := listing(w, []string{"RECIPIENT", "NAME", "RESULT", "ATTEMPTS", "AT", "DETAIL"}, c.Recipients, recipientRow); err != nil {
 			return err
 		}
 	}
-	if len(c.History) == 0 {
-		return nil
-	}
-	rows := make([][]string, len(c.History))
-	for i, e := range c.History {
-		rows[i] = historyRow(e)
-	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return table(w, []string{"AT", "EVENT", "STATE", "CYCLE", "ATTEMPT", "TOOK", "DETAIL"}, rows)
+	return printHistory(w, c.History)
 }
 
 func recipientRow(r *api.RecipientStatus) []string {

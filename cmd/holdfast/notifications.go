@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/client"
-	"github.com/holdfast-mq/holdfast/internal/span"
 )
 
 // notifications holds the commands about notifications, at central.
@@ -32,7 +31,7 @@ func (a *app) notificationsCommand(g *global) *cobra.Command {
 
 type notificationFlags struct {
 	q          client.NotificationQuery
-	from, to   string
+	between    between
 	all, quiet bool
 }
 
@@ -44,16 +43,13 @@ func (n *notifications) list() *cobra.Command {
 		Long: `List notifications, newest first. A notification that goes over several channels has
 a line for each of them.`,
 		Example: `  holdfast notifications ls --status parked,retrying
-  holdfast notifications ls --site plant-7 --from 24h --subject 'pump hot'
+  holdfast notifications ls --site plant-7 --since 24h --subject 'pump hot'
   holdfast notifications ls --id alarm-42
   holdfast notifications ls --status parked --channel mail --all -q | xargs holdfast notifications retry --channel mail`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if f.q.From, err = ago("--from", f.from); err != nil {
-				return err
-			}
-			if f.q.To, err = ago("--to", f.to); err != nil {
+			if f.q.From, f.q.To, err = f.between.read(); err != nil {
 				return err
 			}
 			return n.pages(cmd, f)
@@ -67,8 +63,7 @@ a line for each of them.`,
 	flags.StringVar(&f.q.Type, "type", "", "only of this type")
 	flags.StringVar(&f.q.Site, "site", "", "only from this site")
 	flags.StringVar(&f.q.Script, "script", "", "only from this script")
-	flags.StringVar(&f.from, "from", "", "only those that came since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
-	flags.StringVar(&f.to, "to", "", "only those that came before: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
+	f.between.flags(flags, "those that came")
 	flags.StringVar(&f.q.Subject, "subject", "", "only with all these words in the subject")
 	flags.BoolVar(&f.q.Stuck, "stuck", false, "only those that have waited longer than usual")
 	flags.IntVar(&f.q.Limit, "limit", 50, "lines per page, 1 to 500")
@@ -78,59 +73,29 @@ a line for each of them.`,
 	return cmd
 }
 
-// ago reads an instant, a day in UTC, or how long ago something happened.
-func ago(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	if d, p := span.Parse(text); p == nil && d > 0 {
-		return time.Now().Add(-d), nil
-	}
-	return time.Time{}, usage(fmt.Errorf("%s %q: must be 24h (so long ago), a day such as 2026-11-28, or an instant such as 2026-11-28T08:00:00Z", flag, text))
-}
-
 func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 	var ids []string
 	var last api.Notification
-	return eachPage(n.app, f.q.After, f.all, n.json, func(after string) (next string, err error) {
+	return pages(n.app, cmd, n.global, f.q.After, f.all, func(ctx context.Context, c *client.Client, after string) (api.NotificationPage, string, error) {
 		f.q.After = after
-		var page api.NotificationPage
-		err = n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Notifications().List(ctx, f.q)
-			return err
-		})
-		switch {
-		case err != nil:
-		case n.json:
-			err = printJSON(n.stdout, page)
-		case f.quiet:
-			for _, x := range page.Notifications {
-				if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // a notification that goes over several channels counts once
-					ids = append(ids, x.ID)
-				}
-				last = x
-			}
-			if !f.all || page.Next == "" {
-				err = printIDs(n.stdout, ids)
-			}
-		default:
-			err = notificationTable(n.stdout, page.Notifications)
+		page, err := c.Notifications().List(ctx, f.q)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.NotificationPage, end bool) error {
+		if !f.quiet {
+			return listing(w, []string{"ID", "STATUS", "CHANNEL", "LIST", "SITE", "TRIES", "CREATED", "SUBJECT", "LAST ERROR"}, page.Notifications, notificationRow)
 		}
-		return page.Next, err
+		for _, x := range page.Notifications {
+			if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // a notification that goes over several channels counts once
+				ids = append(ids, x.ID)
+			}
+			last = x
+		}
+		return printIDs(w, ids, end)
 	})
 }
 
-func notificationTable(w io.Writer, list []api.Notification) error {
-	rows := make([][]string, len(list))
-	for i, x := range list {
-		rows[i] = []string{x.ID, copyState(x.CopyStatus), x.Channel, x.List, x.Site, fmt.Sprint(x.Tries), at(x.Created), x.Subject, x.LastError}
-	}
-	return table(w, []string{"ID", "STATUS", "CHANNEL", "LIST", "SITE", "TRIES", "CREATED", "SUBJECT", "LAST ERROR"}, rows)
+func notificationRow(x *api.Notification) []string {
+	return []string{x.ID, copyState(x.CopyStatus), x.Channel, x.List, x.Site, fmt.Sprint(x.Tries), at(x.Created), x.Subject, x.LastError}
 }
 
 // copyState returns the status, with marks that matter to a person.
@@ -159,20 +124,14 @@ func (n *notifications) kpis() *cobra.Command {
   holdfast notifications kpis --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) error {
-				k, err := c.Notifications().KPIs(ctx)
-				switch {
-				case err != nil:
-					return err
-				case n.json:
-					return printJSON(n.stdout, k)
-				}
+			return show(n.app, cmd, n.global, func(ctx context.Context, c *client.Client) (api.NotificationKPIs, error) {
+				return c.Notifications().KPIs(ctx)
+			}, func(w io.Writer, k *api.NotificationKPIs) error {
 				rows := [][]string{kpiRow("all", k.All)}
 				for _, s := range k.Sites {
 					rows = append(rows, kpiRow(orDash(s.Site), s))
 				}
-				head := []string{"SITE", "WAITING", "STUCK (" + k.StuckAfter + ")", "PARKED", "DELIVERED (" + k.Window + ")", "OLDEST"}
-				return table(n.stdout, head, rows)
+				return table(w, []string{"SITE", "WAITING", "STUCK (" + k.StuckAfter + ")", "PARKED", "DELIVERED (" + k.Window + ")", "OLDEST"}, rows)
 			})
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -97,14 +98,9 @@ func (a *app) notificationStatus(cmd *cobra.Command, g *global, id string) error
 	if id == "" {
 		return usage(errors.New("the notification id is empty"))
 	}
-	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		is, err := c.Notifications().Status(ctx, id)
-		switch {
-		case err != nil:
-			return err
-		case g.json:
-			return printJSON(a.stdout, is)
-		}
+	return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.NotificationStatus, error) {
+		return c.Notifications().Status(ctx, id)
+	}, func(w io.Writer, is *api.NotificationStatus) error {
 		text := fmt.Sprintf("%s is %s", is.ID, plain(is.Status))
 		if is.Delivered != nil {
 			text += " since " + at(*is.Delivered)
@@ -115,7 +111,7 @@ func (a *app) notificationStatus(cmd *cobra.Command, g *global, id string) error
 		if is.LastError != "" {
 			text += "; last error: " + oneLine(is.LastError)
 		}
-		_, err = fmt.Fprintln(a.stdout, text)
+		_, err := fmt.Fprintln(w, text)
 		return err
 	})
 }

@@ -23,7 +23,7 @@ func (a *app) operationsCommand(g *global) *cobra.Command {
 
 func (a *app) listOperations(g *global) *cobra.Command {
 	var q client.OperationQuery
-	var from, to string
+	var when between
 	var all bool
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
@@ -31,30 +31,22 @@ func (a *app) listOperations(g *global) *cobra.Command {
 		Long: `List operations, newest first. A page looks at a bounded number of rows: it may be short
 or empty and still have a next one. --all follows the pages to the end.`,
 		Example: `  holdfast operations ls --status parked,failed
-  holdfast operations ls --destination erp --from 24h --error 'no such plant'
+  holdfast operations ls --destination erp --since 24h --error 'no such plant'
   holdfast operations ls --execution 'run 1' --all`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if q.From, err = ago("--from", from); err != nil {
+			if q.From, q.To, err = when.read(); err != nil {
 				return err
 			}
-			if q.To, err = ago("--to", to); err != nil {
-				return err
-			}
-			return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
+			return pages(a, cmd, g, q.After, all, func(ctx context.Context, c *client.Client, after string) (api.OperationPage, string, error) {
 				q.After = after
-				err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-					page, err := c.Operations().List(ctx, q)
-					switch next = page.Next; {
-					case err != nil:
-						return err
-					case g.json:
-						return printJSON(a.stdout, page)
-					}
-					return operationTable(a.stdout, page.Operations)
+				page, err := c.Operations().List(ctx, q)
+				return page, page.Next, err
+			}, func(w io.Writer, page *api.OperationPage, _ bool) error {
+				return listing(w, []string{"ID", "STATUS", "DESTINATION", "ENDPOINT", "RETRIES", "CREATED", "LAST ERROR"}, page.Operations, func(o *api.Operation) []string {
+					return []string{o.ID, o.Status, o.Destination, o.Endpoint, fmt.Sprint(o.Retries), at(o.Created), o.LastError}
 				})
-				return next, err
 			})
 		},
 	}
@@ -67,8 +59,7 @@ or empty and still have a next one. --all follows the pages to the end.`,
 	f.StringVar(&q.Execution, "execution", "", "only of this run, and of the runs that it started")
 	f.StringVar(&q.Trace, "trace", "", "only of the trace with this id")
 	f.StringVar(&q.Error, "error", "", "only with this text in the last error, in any case")
-	f.StringVar(&from, "from", "", "only those submitted since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
-	f.StringVar(&to, "to", "", "only those submitted before")
+	when.flags(f, "those submitted")
 	f.IntVar(&q.Limit, "limit", 50, "operations per page, 1 to 500")
 	f.StringVar(&q.After, "after", "", "begin after this position, which the previous page gave")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
@@ -84,26 +75,11 @@ away, and for some time after the message of the operation is purged.`,
 		Example: `  holdfast operations show 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
 		Args:    args(1, 1, "one operation id"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				o, err := c.Operations().Get(ctx, given[0])
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, o)
-				}
-				return printOperation(a.stdout, &o)
-			})
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.Operation, error) {
+				return c.Operations().Get(ctx, given[0])
+			}, printOperation)
 		},
 	}
-}
-
-func operationTable(w io.Writer, list []api.Operation) error {
-	rows := make([][]string, len(list))
-	for i, o := range list {
-		rows[i] = []string{o.ID, o.Status, o.Destination, o.Endpoint, fmt.Sprint(o.Retries), at(o.Created), o.LastError}
-	}
-	return table(w, []string{"ID", "STATUS", "DESTINATION", "ENDPOINT", "RETRIES", "CREATED", "LAST ERROR"}, rows)
 }
 
 func printOperation(w io.Writer, o *api.Operation) error {

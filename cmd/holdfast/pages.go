@@ -1,19 +1,45 @@
 package main
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"io"
 
-// eachPage shows pages until there are no more, or only the first one without all.
-// show prints the page that begins at a position, and returns where the next page
-// begins; the zero value means that there is none. A next page that is the one just
-// shown is an error: otherwise eachPage would never end.
-func eachPage[C comparable](a *app, after C, all, silent bool, show func(after C) (next C, err error)) error {
-	var end C
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin/client"
+)
+
+// show asks the node, and prints the answer: as JSON, or as text does it for people.
+func show[T any](a *app, cmd *cobra.Command, g *global, ask func(ctx context.Context, c *client.Client) (T, error), text func(w io.Writer, v *T) error) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
+		v, err := ask(ctx, c)
+		switch {
+		case err != nil:
+			return err
+		case g.json:
+			return printJSON(a.stdout, v)
+		}
+		return text(a.stdout, &v)
+	})
+}
+
+// pages shows pages from a position on until there are no more, or only the first one without all. ask
+// returns a page, and where the next one begins; the zero value means that there is none. text is told
+// which page is the last. A next page that is the one just shown is an error: otherwise pages would never end.
+func pages[P any, C comparable](a *app, cmd *cobra.Command, g *global, after C, all bool,
+	ask func(ctx context.Context, c *client.Client, after C) (page P, next C, err error), text func(w io.Writer, page *P, last bool) error,
+) error {
+	var end, next C
 	for {
-		next, err := show(after)
+		err := show(a, cmd, g, func(ctx context.Context, c *client.Client) (page P, err error) {
+			page, next, err = ask(ctx, c, after)
+			return page, err
+		}, func(w io.Writer, page *P) error { return text(w, page, !all || next == end) })
 		switch {
 		case err != nil || next == end:
 			return err
-		case !all && silent:
+		case !all && g.json:
 			return nil
 		case !all:
 			a.note("there are more; continue with --after %v, or take all with --all\n", next)

@@ -49,6 +49,15 @@ func table(w io.Writer, head []string, rows [][]string) error {
 	return nil
 }
 
+// listing prints a table with a row for each element of a list.
+func listing[T any](w io.Writer, head []string, list []T, row func(*T) []string) error {
+	rows := make([][]string, len(list))
+	for i := range list {
+		rows[i] = row(&list[i])
+	}
+	return table(w, head, rows)
+}
+
 // plain replaces characters that a terminal would interpret: other systems wrote much of what is
 // printed here.
 func plain(s string) string {

@@ -25,19 +25,12 @@ func (a *app) showCommand(g *global) *cobra.Command {
 }
 
 func (a *app) showMessage(cmd *cobra.Command, g *global, of func(*client.Client) *client.Client, id string) error {
-	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		m, err := of(c).Messages().Get(ctx, id)
-		switch {
-		case err != nil:
-			return err
-		case g.json:
-			return printJSON(a.stdout, m)
-		}
-		return printMessage(a.stdout, m)
-	})
+	return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.MessageDetail, error) {
+		return of(c).Messages().Get(ctx, id)
+	}, printMessage)
 }
 
-func printMessage(w io.Writer, m api.MessageDetail) error {
+func printMessage(w io.Writer, m *api.MessageDetail) error {
 	s := newSheet(w)
 	state := m.State
 	if m.Reason != "" {
@@ -71,17 +64,8 @@ func printMessage(w io.Writer, m api.MessageDetail) error {
 	if err := s.end(); err != nil {
 		return err
 	}
-	if len(m.History) > 0 {
-		rows := make([][]string, len(m.History))
-		for i, e := range m.History {
-			rows[i] = historyRow(e)
-		}
-		if _, err := fmt.Fprintln(w); err != nil {
-			return fmt.Errorf("print: %w", err)
-		}
-		if err := table(w, []string{"AT", "EVENT", "STATE", "CYCLE", "ATTEMPT", "TOOK", "DETAIL"}, rows); err != nil {
-			return err
-		}
+	if err := printHistory(w, m.History); err != nil {
+		return err
 	}
 	payload := plain(string(m.Payload))
 	if m.PayloadBase64 != "" {
@@ -110,7 +94,18 @@ func ownRetries(m *api.OwnRetry) string {
 	return strings.Join(parts, ", ")
 }
 
-func historyRow(e api.Event) []string {
+// printHistory prints the attempts and decisions of a message; nothing if there are none.
+func printHistory(w io.Writer, history []api.Event) error {
+	if len(history) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return listing(w, []string{"AT", "EVENT", "STATE", "CYCLE", "ATTEMPT", "TOOK", "DETAIL"}, history, historyRow)
+}
+
+func historyRow(e *api.Event) []string {
 	attempt, took := "", ""
 	if e.Attempt > 0 {
 		attempt, took = fmt.Sprint(e.Attempt), fmt.Sprintf("%gms", e.TookMs)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -149,20 +150,10 @@ func (a *app) siteList(g *global) *cobra.Command {
 
 // allSites prints a row for each site.
 func (a *app) allSites(cmd *cobra.Command, g *global, columns []string, row func(*api.Site) []string) error {
-	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		list, err := c.Sites().List(ctx)
-		switch {
-		case err != nil:
-			return err
-		case g.json:
-			return printJSON(a.stdout, api.SiteList{Sites: list})
-		}
-		rows := make([][]string, len(list))
-		for i := range list {
-			rows[i] = row(&list[i])
-		}
-		return table(a.stdout, columns, rows)
-	})
+	return show(a, cmd, g, func(ctx context.Context, c *client.Client) (all api.SiteList, err error) {
+		all.Sites, err = c.Sites().List(ctx)
+		return all, err
+	}, func(w io.Writer, all *api.SiteList) error { return listing(w, columns, all.Sites, row) })
 }
 
 // siteRow leaves out what a site has not reported.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -26,19 +27,14 @@ Central keeps it, also while the site is away.`,
 			if len(given) == 0 {
 				return a.allSites(cmd, g, []string{"NAME", "STATE", "REPORTED", "STATUS", "PENDING", "PARKED", "OLDEST"}, healthRow)
 			}
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				s, err := c.Sites().Get(ctx, given[0])
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, s)
-				}
-				rows := [][]string{{s.Name, s.State, silence(&s)}}
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.Site, error) {
+				return c.Sites().Get(ctx, given[0])
+			}, func(w io.Writer, s *api.Site) error {
+				rows := [][]string{{s.Name, s.State, silence(s)}}
 				for i := range s.Nodes {
 					rows = append(rows, nodeRows(&s.Nodes[i])...)
 				}
-				return table(a.stdout, []string{"WHAT", "STATE", "SINCE"}, rows)
+				return table(w, []string{"WHAT", "STATE", "SINCE"}, rows)
 			})
 		},
 	}
@@ -68,6 +64,12 @@ func nodeRows(n *api.SiteNode) (rows [][]string) {
 		add("of "+name, fmt.Sprintf("%d pending, %d parked", c.Pending, c.Parked), lasting(c.OldestMs))
 	}
 	add("for central", "due", lasting(n.LagMs))
+	if n.Unsent > 0 {
+		add("audit log", fmt.Sprintf("%d not sent", n.Unsent), lasting(n.UnsentMs))
+	}
+	if n.AuditFault != "" {
+		add("audit log", n.AuditFault, "")
+	}
 	if n.StalledMs > 0 {
 		add("link", "stalled", lasting(n.StalledMs))
 	}

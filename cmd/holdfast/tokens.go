@@ -98,6 +98,7 @@ a hash of it. A token has rights:
   operate       retry, discard, reschedule, pause, resume, mark done
   audit-read    look at the audit
   audit-export  take the audit away; only with audit-read
+  audit-hold    say what stays in the audit, and what is erased; only with audit-read
 
 The roles are sets of them:
 
@@ -197,15 +198,13 @@ func (t *tokens) list() *cobra.Command {
 				case t.json:
 					return printJSON(t.stdout, api.TokenList{Tokens: list})
 				}
-				rows := make([][]string, len(list))
-				for i, k := range list {
+				return listing(t.stdout, []string{"NAME", "RIGHTS", "ONLY FOR", "CREATED", "LAST USED", "UNTIL"}, list, func(k *api.Token) []string {
 					until := optional(k.Until)
 					if k.Ended {
 						until = "ended"
 					}
-					rows[i] = []string{k.Name, cmp.Or(string(k.Role), rightsOf(&k.Grant)), scopeOf(&k.Grant), optional(k.Created), optional(k.LastUsed), until}
-				}
-				return table(t.stdout, []string{"NAME", "RIGHTS", "ONLY FOR", "CREATED", "LAST USED", "UNTIL"}, rows)
+					return []string{k.Name, cmp.Or(string(k.Role), rightsOf(&k.Grant)), scopeOf(&k.Grant), optional(k.Created), optional(k.LastUsed), until}
+				})
 			})
 		},
 	}

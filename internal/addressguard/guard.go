@@ -10,18 +10,44 @@ package addressguard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
+
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// Guard decides which addresses may be reached: the public ones and those that are allowed. The zero
-// value allows no others. It may be used concurrently, and must not be changed while in use.
+// Guard decides which addresses may be reached. The zero value allows those that are public. It may be
+// used concurrently, and must not be changed while in use.
 type Guard struct {
-	Allow  []netip.Prefix
+	Allow  []netip.Prefix                                               // these too
+	Only   bool                                                         // nothing but Allow
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the system's resolver
+}
+
+// Public is the word for all public addresses in a list.
+const Public = "public"
+
+// New returns the guard for a list of what may be reached: networks such as 10.0.0.0/8, addresses, and
+// the word "public". It returns nil for an empty list, which restricts nothing.
+func New(list []string) (*Guard, error) {
+	if len(list) == 0 {
+		return nil, nil //nolint:nilnil // no guard is needed
+	}
+	g := &Guard{Only: true}
+	for _, text := range list {
+		if text == Public {
+			g.Only = false
+			continue
+		}
+		p, err := network(text)
+		if err != nil {
+			return nil, err
+		}
+		g.Allow = append(g.Allow, p)
+	}
+	return g, nil
 }
 
 // ForbiddenError is the error for a host that must not be reached. It does not tell the addresses of a
@@ -70,6 +96,9 @@ func (g *Guard) forbids(a netip.Addr) class {
 			return ""
 		}
 	}
+	if g.Only {
+		return "an address outside of the list"
+	}
 	return classOf(a)
 }
 
@@ -103,6 +132,17 @@ func (g *Guard) Vet(ctx context.Context, host string) ([]netip.Addr, error) {
 	return all, nil
 }
 
+// Dialer returns what connects with the dialer to what the guard allows. A nil guard allows
+// everything.
+func (g *Guard) Dialer(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	if g == nil {
+		return d.DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		return g.Dial(ctx, d, network, address)
+	}
+}
+
 // Dial connects to a host and port with the dialer. The dialer's time-out limits the lookup too.
 func (g *Guard) Dial(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
 	if d.Timeout > 0 {
@@ -125,15 +165,15 @@ func (g *Guard) Dial(ctx context.Context, d *net.Dialer, network, address string
 	return race(ctx, d, network, to)
 }
 
-// Allowed reads a network that is allowed: 10.0.0.0/8, or an address.
-func Allowed(text string) (netip.Prefix, error) {
+// network reads a network, or an address as one.
+func network(text string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		a = a.WithZone("").Unmap()
 		return netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil || p.Addr().Is4In6() {
-		return p, errors.New("is not a network, such as 10.0.0.0/8, nor an address")
+		return p, fmt.Errorf("%q is not %s, nor a network such as 10.0.0.0/8, nor an address", shown.Clip(text, 80), Public)
 	}
 	return p.Masked(), nil
 }

@@ -18,13 +18,9 @@ import (
 
 // guard answers each lookup with the next of these answers, and the last one from then on.
 func guard(allow []string, answers ...string) *addressguard.Guard {
-	g := &addressguard.Guard{}
-	for _, text := range allow {
-		p, err := addressguard.Allowed(text)
-		if err != nil {
-			panic(err)
-		}
-		g.Allow = append(g.Allow, p)
+	g, err := addressguard.New(append(allow, addressguard.Public))
+	if err != nil {
+		panic(err)
 	}
 	var asked atomic.Int64
 	g.Lookup = func(_ context.Context, host string) (all []netip.Addr, err error) {
@@ -115,8 +111,25 @@ func TestNetworksAreAllowed(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "10.0.0.0/33", "localhost", "::ffff:10.0.0.0/104"} {
-		if p, err := addressguard.Allowed(text); err == nil {
-			t.Errorf("%q was read as %s", text, p)
+		if g, err := addressguard.New([]string{"public", text}); err == nil {
+			t.Errorf("%q was read as %v", text, g.Allow)
+		}
+	}
+	if g, err := addressguard.New(nil); g != nil || err != nil {
+		t.Errorf("an empty list: got %v, %v", g, err)
+	}
+}
+
+// Without the word "public" a list is all that may be reached.
+func TestAListMayNameAllOfIt(t *testing.T) {
+	t.Parallel()
+	g, err := addressguard.New([]string{"10.0.0.0/8", "8.8.8.8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, allowed := range map[string]bool{"10.9.9.9": true, "8.8.8.8": true, "8.8.4.4": false, "127.0.0.1": false, "2001:4860::1": false} {
+		if err := g.Check(host); forbidden(err) == allowed {
+			t.Errorf("%s: got %v", host, err)
 		}
 	}
 }

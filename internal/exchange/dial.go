@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/addressguard"
 )
 
 // FromEnvironment returns the proxy that the environment names for a URL.
@@ -15,35 +17,35 @@ func FromEnvironment(u *url.URL) (*url.URL, error) {
 
 // dialer returns what opens the connections of a client.
 func (s *Settings) dialer(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
-	if s.Guard == nil {
-		return d.DialContext
+	guarded := s.Guard.Dialer(d)
+	if s.Guard == nil || s.Proxy == nil {
+		return guarded
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		u := calling(ctx).url
-		if s.Proxy != nil {
-			switch proxy, err := s.Proxy(u); {
-			case err != nil:
-				return nil, err
-			case proxy != nil:
-				at, err := placeOf(u)
-				if err != nil {
-					return nil, err
-				}
-				if _, err := s.Guard.Vet(ctx, at.host()); err != nil {
-					return nil, err
-				}
-				return d.DialContext(ctx, network, address)
-			}
+		switch proxy, err := s.Proxy(u); {
+		case err != nil:
+			return nil, err
+		case proxy == nil:
+			return guarded(ctx, network, address)
 		}
-		return s.Guard.Dial(ctx, d, network, address)
+		at, err := placeOf(u)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.Guard.Vet(ctx, at.host()); err != nil {
+			return nil, err
+		}
+		return d.DialContext(ctx, network, address)
 	}
 }
 
-// TakesConnections opens a connection and sends nothing: a request could have an effect.
-func TakesConnections(ctx context.Context, address string, timeout time.Duration) error {
+// TakesConnections opens a connection and sends nothing: a request could have an effect. A nil guard
+// allows all addresses.
+func TakesConnections(ctx context.Context, guard *addressguard.Guard, address string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	c, err := guard.Dialer(&net.Dialer{})(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}

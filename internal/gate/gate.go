@@ -60,7 +60,8 @@ type Route struct {
 	// Open is for everybody, without a token.
 	Open bool
 	// Long is an answer that takes as long as it needs, such as a stream of events: the server's time limits
-	// for a request do not end it. It cannot be used with Open.
+	// for a request do not end it. One to a GET ends within seconds of the caller's token. It cannot be used with
+	// Open.
 	Long bool
 	// MaxBody is the most bytes of a body. Room for it is held until the answer, or with Long until the body
 	// was read. Zero: no room is held.

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/gate"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/serve"
@@ -25,8 +27,12 @@ const room = 8
 // asked serves routes as a node does, over pipes, and returns a client.
 func asked(t *testing.T, routes ...gate.Route) *http.Client {
 	t.Helper()
+	return askedWith(t, gate.Keys{As: func(ctx context.Context, _ string, _ api.Grant) context.Context { return ctx }}, routes...)
+}
+
+func askedWith(t *testing.T, keys gate.Keys, routes ...gate.Route) *http.Client {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	keys := gate.Keys{As: func(ctx context.Context, _ string, _ api.Grant) context.Context { return ctx }}
 	handler, err := gate.New(gate.Settings{MaxBodies: room}, keys, routes, log)
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +114,64 @@ func TestAStreamOfEventsGoesThroughTheGate(t *testing.T) {
 			t.Errorf("an answer that is not long went on: %s", heard)
 		}
 	})
+}
+
+// A stream ends soon after its token has ended or may do less, and not because the store cannot say so for a
+// while. Without a token, and in any other case, it goes on.
+func TestAStreamEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	token := bearer.New("hf_")
+	const reads, audits = string(api.RoleRead), string(api.RoleAuditor)
+	for name, c := range map[string]struct {
+		token  string
+		rights string // from the second minute on
+		err    error
+		ends   bool
+	}{
+		"nothing changes":     {token: token, rights: reads},
+		"it was removed":      {token: token, err: holdfast.ErrNotFound, ends: true},
+		"it may do less":      {token: token, rights: audits, ends: true},
+		"the store is silent": {token: token, err: holdfast.ErrUnavailable},
+		"there is no token":   {err: holdfast.ErrNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			racetest.Bubble(t, func(t *testing.T) {
+				began := time.Now()
+				keys := gate.Keys{
+					As: func(ctx context.Context, _ string, _ api.Grant) context.Context { return ctx },
+					Find: func(context.Context, [32]byte) (string, string, error) {
+						if time.Since(began) < time.Minute {
+							return "erp", reads, nil
+						}
+						return "erp", c.rights, c.err
+					},
+					Refuse: func(context.Context, *slog.Logger, string, error) *api.Problem {
+						return api.Unavailable.Problem("away")
+					},
+				}
+				client := askedWith(t, keys, gate.Route{Pattern: "GET /events", Handler: http.HandlerFunc(ticks), Right: api.Read, Long: true})
+				client.Transport = withToken{client.Transport, c.token}
+				heard, err := hear(t, client, http.MethodGet, "/events", "")
+				if took := time.Since(began); err != nil || len(heard) != map[bool]int{true: 1, false: 4}[c.ends] || c.ends && (took < time.Minute || took > time.Minute+5*time.Second) {
+					t.Errorf("heard %s and %v, after %s", heard, err, took)
+				}
+			})
+		})
+	}
+}
+
+// withToken sends a token with each request.
+type withToken struct {
+	http.RoundTripper
+	token string
+}
+
+func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w.token != "" {
+		r.Header.Set("Authorization", "Bearer "+w.token)
+	}
+	return w.RoundTripper.RoundTrip(r)
 }
 
 // ADR 0030: a stream that breaks after its header is gone does not look whole.

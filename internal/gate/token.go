@@ -48,6 +48,11 @@ func (g *gate) allow(to Route) http.Handler {
 				r.Body = &heldBody{r.Body, leave}
 			}
 		}
+		if to.Long && r.Method == http.MethodGet {
+			var end func()
+			ctx, end = g.whileValid(ctx, r, name, may)
+			defer end()
+		}
 		to.Handler.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

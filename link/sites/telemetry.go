@@ -3,6 +3,7 @@ package sites
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/audit"
@@ -92,6 +93,8 @@ type Logs interface {
 	// Batch reads records of a log from first to at most last, within the limits of a batch and
 	// at most bytes. It returns an empty batch if the first record is not there.
 	Batch(ctx context.Context, l Log, first, last, bytes int64) (Batch, error)
+	// Written returns when a record was written. Zero: it is not there.
+	Written(ctx context.Context, l Log, seq int64) (time.Time, error)
 }
 
 // Call is what a site says of one of its operations (SF-21). Times are microseconds since 1970, by

@@ -15,7 +15,7 @@ CREATE TABLE hf_audit_log (
 CREATE TABLE hf_audit (
   log      bigint NOT NULL,
   seq      bigint NOT NULL,
-  id       bytea NOT NULL,                -- of the event, as in hf_message
+  id       bytea NOT NULL,                -- of the event, as in hf_message; it has the record's time
   at       bigint NOT NULL,               -- microseconds since 1970, by the clock of whoever saw it
   stored   bigint NOT NULL,
   channel  text COLLATE "C" NOT NULL,
@@ -33,10 +33,9 @@ CREATE TABLE hf_audit (
   PRIMARY KEY (log, seq)
 );
 
-CREATE INDEX hf_audit_id ON hf_audit (id);
 CREATE INDEX hf_audit_at ON hf_audit (at, log, seq);
 CREATE INDEX hf_audit_site ON hf_audit (site, at, log, seq);
-CREATE INDEX hf_audit_actor ON hf_audit (actor, at, log, seq) WHERE actor IS NOT NULL;
+CREATE INDEX hf_audit_actor ON hf_audit (actor, at, log, seq) WHERE actor <> 'system'; -- most records are of what nobody asked for
 CREATE INDEX hf_audit_target ON hf_audit (target, at, log, seq) WHERE target IS NOT NULL;
 CREATE INDEX hf_audit_corr ON hf_audit (corr, at, log, seq) WHERE corr IS NOT NULL;
 CREATE INDEX hf_audit_failed ON hf_audit (at, log, seq) WHERE failed;
@@ -102,6 +101,7 @@ CREATE TABLE hf_audit_gap (
 CREATE TABLE hf_audit_hold (
   name   text COLLATE "C" PRIMARY KEY,
   filter text NOT NULL,
+  reason text NOT NULL,
   actor  text COLLATE "C" NOT NULL,
   since  bigint NOT NULL
 );

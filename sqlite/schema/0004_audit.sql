@@ -15,7 +15,7 @@ CREATE TABLE hf_audit_log (
 CREATE TABLE hf_audit (
   log      INTEGER NOT NULL,
   seq      INTEGER NOT NULL,
-  id       ANY NOT NULL,                  -- of the event, as in hf_message
+  id       ANY NOT NULL,                  -- of the event, as in hf_message; it has the record's time
   at       INTEGER NOT NULL,              -- microseconds since 1970, by the clock of whoever saw it
   stored   INTEGER NOT NULL,
   channel  TEXT NOT NULL,
@@ -33,10 +33,9 @@ CREATE TABLE hf_audit (
   PRIMARY KEY (log, seq)
 ) STRICT;
 
-CREATE INDEX hf_audit_id ON hf_audit (id);
 CREATE INDEX hf_audit_at ON hf_audit (at, log, seq);
 CREATE INDEX hf_audit_site ON hf_audit (site, at, log, seq);
-CREATE INDEX hf_audit_actor ON hf_audit (actor, at, log, seq) WHERE actor IS NOT NULL;
+CREATE INDEX hf_audit_actor ON hf_audit (actor, at, log, seq) WHERE actor <> 'system'; -- most records are of what nobody asked for
 CREATE INDEX hf_audit_target ON hf_audit (target, at, log, seq) WHERE target IS NOT NULL;
 CREATE INDEX hf_audit_corr ON hf_audit (corr, at, log, seq) WHERE corr IS NOT NULL;
 CREATE INDEX hf_audit_failed ON hf_audit (at, log, seq) WHERE failed = TRUE;
@@ -94,6 +93,7 @@ CREATE TABLE hf_audit_gap (
 CREATE TABLE hf_audit_hold (
   name   TEXT PRIMARY KEY,
   filter TEXT NOT NULL,
+  reason TEXT NOT NULL,
   actor  TEXT NOT NULL,
   since  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

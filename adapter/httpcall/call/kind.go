@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter"
+	"github.com/holdfast-mq/holdfast/internal/addressguard"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
@@ -36,7 +37,11 @@ func (c *Settings) Safety() adapter.Safety {
 // Probe opens a connection and sends nothing: a request could have an effect.
 func (c *Settings) Probe(ctx context.Context, timeout time.Duration) (address string, err error) {
 	address = exchange.Address(c.URL)
-	if err := exchange.TakesConnections(ctx, address, timeout); err != nil {
+	guard, err := addressguard.New(c.Addresses)
+	if err != nil {
+		return address, err
+	}
+	if err := exchange.TakesConnections(ctx, guard, address, timeout); err != nil {
 		return address, exchange.Unconnected(ctx, err)
 	}
 	return address, nil

@@ -13,6 +13,7 @@ func (c *Settings) Open(o adapter.Options) (adapter.Deliverer, error) {
 	conf := httpcall.Config{
 		URL: c.URL, Method: c.Method, Header: http.Header{}, TLS: httpcall.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key},
 		Success: ranges(c.Success), Permanent: ranges(c.Permanent), MaxResponse: c.Response, Excerpt: o.Excerpt, Connections: o.Connections,
+		Addresses: c.Addresses,
 	}
 	for name, value := range c.Headers {
 		conf.Header.Set(name, value)
@@ -35,7 +36,7 @@ func (c *Settings) auth() (httpcall.Auth, error) {
 	case a.OAuth2 != nil:
 		auth, err := httpcall.ClientCredentials(httpcall.OAuth2{
 			URL: a.OAuth2.URL, ClientID: a.OAuth2.Client, ClientSecret: string(a.OAuth2.Secret.Bytes()), Scopes: a.OAuth2.Scopes,
-			TLS: httpcall.TLS{CA: c.CA},
+			TLS: httpcall.TLS{CA: c.CA}, Addresses: c.Addresses,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("oauth2: %w", err)

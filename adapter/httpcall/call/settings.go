@@ -22,6 +22,7 @@ type Settings struct {
 	Success   []Statuses
 	Permanent []Statuses
 	Response  int64 // longest answer that is kept, in bytes
+	Addresses []string
 }
 
 // Statuses is a range of HTTP status codes, both ends included.
@@ -41,6 +42,8 @@ func keys() setting.Section[Settings] {
 			"Its method. `GET` and `HEAD` carry no payload."),
 		headersKey(),
 		setting.Group("auth", func(c *Settings) *Auth { return &c.Auth }, authKeys(), 0).UnlessEmpty(),
+		setting.Addresses(func(c *Settings) *[]string { return &c.Addresses },
+			"Where the call, and a fetch of its tokens, may lead. One forbidden address of a name refuses it. `public` stands for all that is not private, local or reserved.", "anywhere"),
 		setting.Maybe("ca", func(c *Settings) *string { return &c.CA }, setting.Location("ca.pem"), "Certificates of a further CA, PEM, for `https`; also for the tokens.").Tells("", "the system's CAs only"),
 		setting.Maybe("cert", func(c *Settings) *string { return &c.Cert }, setting.Location("client.pem"), "Our own certificate, PEM, for targets that ask for one. Read again for each connection."),
 		setting.Maybe("key", func(c *Settings) *string { return &c.Key }, setting.Location("client-key.pem"), "Its private key, PEM."),
