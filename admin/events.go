@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/holdfast-mq/holdfast"
@@ -40,7 +41,7 @@ func (s Events) Publish(ctx context.Context, req *api.NewEvent, key string, wron
 	if size := int64(len(e.Data)); size > s.LargestPayload() {
 		return out, api.TooLong(fmt.Sprint(size), s.LargestPayload())
 	}
-	if faults = append(wrong, faults...); len(faults) > 0 {
+	if faults = slices.Concat(wrong, faults); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	if !s.sees(ctx, e.Topic, "") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -106,7 +107,7 @@ func (s Topics) Put(ctx context.Context, name string, spec *api.TopicSpec, only 
 		return out, outside("topic", name)
 	}
 	t := fanout.Topic{Name: name, Description: spec.Description, Documentation: spec.Documentation}
-	if faults := append(wrong, api.FaultsOf(t.Validate())...); len(faults) > 0 {
+	if faults := slices.Concat(wrong, api.FaultsOf(t.Validate())); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	return anew(s.Service, func() (api.Topic, error) {

@@ -128,7 +128,7 @@ func (s Subscriptions) Put(ctx context.Context, id string, spec *api.Subscriptio
 		only.IfNoneMatch = "*"
 	}
 	one, faults := s.read(id, spec)
-	if faults = append(wrong, append(faults, api.FaultsOf(one.Validate())...)...); len(faults) > 0 {
+	if faults = slices.Concat(wrong, faults, api.FaultsOf(one.Validate())); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	if !s.visible(ctx, &one) {
@@ -248,7 +248,7 @@ func (s Subscriptions) Disable(ctx context.Context, id string, req *api.StateCha
 }
 
 func (s Subscriptions) setState(ctx context.Context, id string, to fanout.State, req *api.StateChange, wrong ...api.Fault) (out api.Subscription, err error) {
-	if faults := append(wrong, checkLine("reason", req.Reason, mostLongText)...); len(faults) > 0 {
+	if faults := slices.Concat(wrong, checkLine("reason", req.Reason, mostLongText)); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	return anew(s.Service, func() (api.Subscription, error) {
