@@ -214,7 +214,7 @@ func (s Events) Explain(ctx context.Context, source, id, after string, limit int
 	out = api.EventExplanation{Event: storedOf(&e), Subscriptions: []api.ExplainedSubscription{}}
 	for i := range list {
 		x := &list[i]
-		if (Subscriptions{s.Service}).visible(ctx, &x.Subscription) {
+		if Subscriptions(s).visible(ctx, &x.Subscription) {
 			out.Subscriptions = append(out.Subscriptions, api.ExplainedSubscription{
 				ID: x.Subscription.ID, URL: x.Subscription.URL, State: x.Subscription.State.String(), Matched: x.Matched, Why: x.Why, Delivery: got[x.Subscription.ID],
 			})

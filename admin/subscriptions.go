@@ -29,7 +29,7 @@ func (s Subscriptions) visible(ctx context.Context, one *fanout.Subscription) bo
 			return false
 		}
 	}
-	return len(one.Topics) > 0 || Granted(ctx).Scope.Whole() // topics that are lost are in no scope
+	return len(one.Topics) > 0 || Granted(ctx).Whole() // topics that are lost are in no scope
 }
 
 func (s Subscriptions) show(one *fanout.Subscription) api.Subscription {
