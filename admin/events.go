@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/holdfast-mq/holdfast"
@@ -40,7 +41,7 @@ func (s Events) Publish(ctx context.Context, req *api.NewEvent, key string, wron
 	if size := int64(len(e.Data)); size > s.LargestPayload() {
 		return out, api.TooLong(fmt.Sprint(size), s.LargestPayload())
 	}
-	if faults = append(wrong, faults...); len(faults) > 0 {
+	if faults = slices.Concat(wrong, faults); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	if !s.sees(ctx, e.Topic, "") {
@@ -213,7 +214,7 @@ func (s Events) Explain(ctx context.Context, source, id, after string, limit int
 	out = api.EventExplanation{Event: storedOf(&e), Subscriptions: []api.ExplainedSubscription{}}
 	for i := range list {
 		x := &list[i]
-		if (Subscriptions{s.Service}).visible(ctx, &x.Subscription) {
+		if Subscriptions(s).visible(ctx, &x.Subscription) {
 			out.Subscriptions = append(out.Subscriptions, api.ExplainedSubscription{
 				ID: x.Subscription.ID, URL: x.Subscription.URL, State: x.Subscription.State.String(), Matched: x.Matched, Why: x.Why, Delivery: got[x.Subscription.ID],
 			})

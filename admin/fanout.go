@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +18,8 @@ type Hub struct {
 	Publisher *fanout.Publisher
 	Book      *fanout.Book
 	Schedule  fanout.Schedule // of subscriptions without one
+	// Seal seals a secret of a subscription.
+	Seal func(subscription, secret string) (string, error)
 	// Check returns the faults of how a subscription is delivered, each a *holdfast.FieldError.
 	Check func(s *fanout.Subscription) error
 	// Try sends a subscriber an event that is not stored.
@@ -104,7 +107,7 @@ func (s Topics) Put(ctx context.Context, name string, spec *api.TopicSpec, only 
 		return out, outside("topic", name)
 	}
 	t := fanout.Topic{Name: name, Description: spec.Description, Documentation: spec.Documentation}
-	if faults := append(wrong, api.FaultsOf(t.Validate())...); len(faults) > 0 {
+	if faults := slices.Concat(wrong, api.FaultsOf(t.Validate())); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	return anew(s.Service, func() (api.Topic, error) {

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/fanout"
+	"github.com/holdfast-mq/holdfast/internal/keyring"
 )
 
 // Subscriptions offers the subscriptions to events.
@@ -27,7 +29,7 @@ func (s Subscriptions) visible(ctx context.Context, one *fanout.Subscription) bo
 			return false
 		}
 	}
-	return len(one.Topics) > 0 || Granted(ctx).Scope.Whole() // topics that are lost are in no scope
+	return len(one.Topics) > 0 || Granted(ctx).Whole() // topics that are lost are in no scope
 }
 
 func (s Subscriptions) show(one *fanout.Subscription) api.Subscription {
@@ -44,6 +46,9 @@ func (s Subscriptions) show(one *fanout.Subscription) api.Subscription {
 	}
 	if r := one.Rate; r != nil {
 		out.Rate = &api.Rate{Count: r.Count, Per: formatDuration(r.Per)}
+	}
+	for _, secret := range one.Secrets {
+		out.Secrets = append(out.Secrets, api.SigningSecret{Mark: keyring.Mark(secret.Sealed), Until: instant(secret.Until)})
 	}
 	counts := s.Outbox.Counts().Lanes[fanout.Lane(one.ID)]
 	out.Pending, out.Parked = &counts.Pending, &counts.Parked
@@ -113,8 +118,7 @@ func noSubscription(id string) *api.Problem {
 
 // Put makes or replaces a subscription, if the conditions hold. An empty id makes one with a new id.
 func (s Subscriptions) Put(ctx context.Context, id string, spec *api.SubscriptionSpec, only Conditions, wrong ...api.Fault) (out api.Subscription, err error) {
-	hub, p := s.fanOut()
-	if p != nil {
+	if _, p := s.fanOut(); p != nil {
 		return out, p
 	}
 	if id == "" {
@@ -124,16 +128,16 @@ func (s Subscriptions) Put(ctx context.Context, id string, spec *api.Subscriptio
 		only.IfNoneMatch = "*"
 	}
 	one, faults := s.read(id, spec)
-	if faults = append(wrong, append(faults, api.FaultsOf(errors.Join(one.Validate(), hub.Check(&one)))...)...); len(faults) > 0 {
+	if faults = slices.Concat(wrong, faults, api.FaultsOf(one.Validate())); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	if !s.visible(ctx, &one) {
 		return out, outside("topic", fmt.Sprint(one.Topics))
 	}
-	return anew(s.Service, func() (api.Subscription, error) { return s.replace(ctx, one, spec.Version, only) })
+	return anew(s.Service, func() (api.Subscription, error) { return s.replace(ctx, one, spec, only) })
 }
 
-func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, seen string, only Conditions) (out api.Subscription, err error) {
+func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, spec *api.SubscriptionSpec, only Conditions) (out api.Subscription, err error) {
 	old, exists, err := s.Hub.Book.Subscription(ctx, one.ID)
 	if err != nil {
 		return out, s.refuse(ctx, "read the subscription", err)
@@ -141,7 +145,13 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, see
 	if exists && !s.visible(ctx, &old) {
 		return out, outside("subscription", one.ID)
 	}
-	is := state{what: "subscription", name: one.ID, exists: exists, version: strconv.FormatInt(old.Version, 10), seen: seen}
+	if one.Secrets, err = s.sealed(&one, spec.Secrets, old.Secrets); err != nil {
+		return out, err
+	}
+	if faults := api.FaultsOf(s.Hub.Check(&one)); len(faults) > 0 {
+		return out, api.Faulty(faults...)
+	}
+	is := state{what: "subscription", name: one.ID, exists: exists, version: strconv.FormatInt(old.Version, 10), seen: spec.Version}
 	one.Version, one.State, one.Why, one.Actor = old.Version, old.State, old.Why, old.Actor
 	if exists && reflect.DeepEqual(old.Topics, one.Topics) && string(old.Filter) == string(one.Filter) && reflect.DeepEqual(old.Settings, one.Settings) {
 		is.wanted = is.version
@@ -153,6 +163,31 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, see
 		return s.show(&old), nil
 	}
 	return s.store(ctx, one)
+}
+
+// sealed returns the secrets of a subscription as they are stored: new ones sealed, and those that are kept
+// by their marks.
+func (s Subscriptions) sealed(one *fanout.Subscription, given []api.SigningSecret, kept []fanout.Secret) (list []fanout.Secret, err error) {
+	for i, g := range given {
+		var next fanout.Secret
+		if g.Until != nil {
+			next.Until = g.Until.UTC()
+		}
+		field := fmt.Sprintf("secrets[%d]", i)
+		at := slices.IndexFunc(kept, func(k fanout.Secret) bool { return g.Mark != "" && keyring.Mark(k.Sealed) == g.Mark })
+		switch {
+		case g.Value != "":
+			if next.Sealed, err = s.Hub.Seal(one.ID, g.Value); err != nil {
+				return nil, api.Faulty(api.Fault{Field: field, Problem: "cannot be kept: " + err.Error()})
+			}
+		case at >= 0:
+			next.Sealed = kept[at].Sealed
+		default:
+			return nil, api.Faulty(api.Fault{Field: field, Value: api.Clip(g.Mark), Problem: "has no value, and is no mark of a secret that this subscription has"})
+		}
+		list = append(list, next)
+	}
+	return list, nil
 }
 
 func (s Subscriptions) store(ctx context.Context, one fanout.Subscription) (out api.Subscription, err error) {
@@ -213,7 +248,7 @@ func (s Subscriptions) Disable(ctx context.Context, id string, req *api.StateCha
 }
 
 func (s Subscriptions) setState(ctx context.Context, id string, to fanout.State, req *api.StateChange, wrong ...api.Fault) (out api.Subscription, err error) {
-	if faults := append(wrong, checkLine("reason", req.Reason, mostLongText)...); len(faults) > 0 {
+	if faults := slices.Concat(wrong, checkLine("reason", req.Reason, mostLongText)); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	return anew(s.Service, func() (api.Subscription, error) {

@@ -8,6 +8,7 @@ import (
 
 // Webhooks says how a node delivers events to subscribers.
 type Webhooks struct {
+	Seed      string        // file of topics and subscriptions to make if they do not exist; empty: no file
 	Retention time.Duration // of events
 	Addresses []string      // that may be reached; empty: public ones
 	Proxy     string        // URL of a forward proxy; empty: none
@@ -22,6 +23,8 @@ type Webhooks struct {
 func webhookKeys() setting.Section[Webhooks] {
 	wait := setting.Period(time.Second, 365*setting.Day)
 	return setting.Section[Webhooks]{
+		setting.Maybe("seed", func(w *Webhooks) *string { return &w.Seed }, setting.File("webhooks.yaml"),
+			"File with topics and subscriptions that are made at the start if they do not exist. Existing ones are left as they are."),
 		setting.Key("retention", func(w *Webhooks) *time.Duration { return &w.Retention }, setting.Period(time.Hour, setting.MaxTime), 30*setting.Day,
 			"How long an event is kept, and can be explained. It stays until its messages are purged, too."),
 		setting.Addresses(func(w *Webhooks) *[]string { return &w.Addresses },

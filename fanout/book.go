@@ -159,6 +159,9 @@ func (b *Book) refresh(ctx context.Context, age time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if version < after { // the store was set back
+		anew, after = true, 0
+	}
 	var topics []Topic
 	var subscriptions []Subscription
 	if version > after {

@@ -53,11 +53,18 @@ type Settings struct {
 	Description string            `json:"description,omitempty"`
 	URL         string            `json:"url"`
 	Headers     map[string]string `json:"headers,omitempty"`     // sent with each request
+	Secrets     []Secret          `json:"secrets,omitempty"`     // that sign requests; none: they are not signed
 	Mode        string            `json:"mode,omitempty"`        // of the adapter; empty: its default
 	Schedule    *Schedule         `json:"schedule,omitempty"`    // nil: the node's
 	Concurrency int               `json:"concurrency,omitempty"` // requests at a time; zero: DefaultConcurrency
 	Rate        *Rate             `json:"rate,omitempty"`        // nil: no limit
 	Timeout     time.Duration     `json:"timeout,omitempty"`     // of one request; zero: the adapter's
+}
+
+// Secret signs the requests to a subscriber. It is stored sealed.
+type Secret struct {
+	Sealed string    `json:"sealed"`
+	Until  time.Time `json:"until,omitzero"` // when it stops to sign; zero: never
 }
 
 // Rate limits how often each node calls a subscriber: at most Count times in any period of Per.
@@ -74,6 +81,7 @@ const (
 	maxTimeout         = 5 * time.Minute
 	maxPer             = time.Hour
 	maxCount           = 10_000
+	maxSecrets         = 8
 	maxTopics          = 100
 	maxFilter          = 64 << 10
 )
@@ -120,6 +128,9 @@ func (s *Subscription) Validate() error {
 	}
 	if r := s.Rate; r != nil && (r.Count < 1 || r.Count > maxCount || r.Per <= 0 || r.Per > maxPer) {
 		bad("rate", fmt.Sprintf("%d per %s", r.Count, r.Per), fmt.Sprintf("must be 1 to %d per at most %s", maxCount, maxPer))
+	}
+	if len(s.Secrets) > maxSecrets {
+		bad("secrets", len(s.Secrets), fmt.Sprintf("are more than %d: remove those that have ended", maxSecrets))
 	}
 	if s.Schedule != nil {
 		if err := s.Schedule.Validate(); err != nil {

@@ -1,8 +1,10 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -11,11 +13,12 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/fanout"
+	"github.com/holdfast-mq/holdfast/internal/keyring"
 	"github.com/holdfast-mq/holdfast/internal/run"
 )
 
 // addHub adds to a role what takes events and brings them to subscribers.
-func (n *Node) addHub(r *role) error {
+func (n *Node) addHub(ctx context.Context, r *role) error {
 	conf := &n.cfg.Webhooks
 	sender, err := webhook.New(webhook.Settings{Addresses: conf.Addresses, Proxy: conf.Proxy, NoProxy: conf.NoProxy})
 	if err != nil {
@@ -24,18 +27,27 @@ func (n *Node) addHub(r *role) error {
 	book := fanout.NewBook(n.kept.Fanout, n.log)
 	hub := &admin.Hub{
 		Publisher: &fanout.Publisher{Bundles: n.store, Book: book, Source: n.cfg.Source()}, Book: book, Schedule: scheduleOf(conf),
+		Seal: func(subscription, secret string) (string, error) {
+			return n.secrets.ring.Load().Seal(signing(subscription), []byte(secret))
+		},
 		Check: func(s *fanout.Subscription) error {
-			t := targetOf(s)
-			return sender.Validate(&t)
+			t, err := n.targetOf(s)
+			return cmp.Or(err, sender.Validate(&t))
 		},
 		Try: func(ctx context.Context, s *fanout.Subscription, e *fanout.Event) (api.TestExchange, error) {
 			m, err := e.Trial(n.cfg.Source())
 			if err != nil {
 				return api.TestExchange{}, err
 			}
-			t := targetOf(s)
+			t, err := n.targetOf(s)
+			if err != nil {
+				return api.TestExchange{}, err
+			}
 			return shownExchange(sender.Try(ctx, &t, &m)), nil
 		},
+	}
+	if err := n.sowHub(ctx, hub); err != nil {
+		return err
 	}
 	routes := &fanout.Routes{
 		Book: book, Dispatcher: n.site.Dispatcher(), Schedule: hub.Schedule, Timeout: webhook.DefaultTimeout, Logger: n.log,
@@ -43,7 +55,10 @@ func (n *Node) addHub(r *role) error {
 		Deliverer: func(ask func(ctx context.Context) (fanout.Subscription, error)) holdfast.Deliverer {
 			return sender.Deliverer(func(ctx context.Context) (webhook.Target, error) {
 				s, err := ask(ctx)
-				return targetOf(&s), err
+				if err != nil {
+					return webhook.Target{}, err
+				}
+				return n.targetOf(&s)
 			})
 		},
 	}
@@ -56,6 +71,9 @@ func (n *Node) addHub(r *role) error {
 	r.operate = func(s *admin.Service) {
 		operate(s)
 		s.Hub = hub
+		if v, ok := s.Vault.(*vault); ok {
+			v.holders = append(v.holders, subscriptionSecrets{book.Store()})
+		}
 	}
 	return nil
 }
@@ -64,9 +82,18 @@ func scheduleOf(c *config.Webhooks) fanout.Schedule {
 	return fanout.Schedule{Backoff: fanout.Backoff(c.Backoff), Factor: c.Factor, Base: c.Base, Cap: c.Cap, Retries: c.Retries}
 }
 
-// targetOf returns where and how a subscription is delivered.
-func targetOf(s *fanout.Subscription) webhook.Target {
-	return webhook.Target{URL: s.URL, Headers: s.Headers, Mode: webhook.Mode(s.Mode), Timeout: s.Timeout}
+// targetOf returns where and how a subscription is delivered. It fails if a secret cannot be opened: a
+// subscriber that verifies would refuse what is not signed.
+func (n *Node) targetOf(s *fanout.Subscription) (webhook.Target, error) {
+	t := webhook.Target{URL: s.URL, Headers: s.Headers, Mode: webhook.Mode(s.Mode), Timeout: s.Timeout}
+	for _, secret := range s.Secrets {
+		plain, err := n.secrets.ring.Load().Open(signing(s.ID), secret.Sealed)
+		if err != nil {
+			return webhook.Target{}, fmt.Errorf("secret %s of subscription %s: %w", keyring.Mark(secret.Sealed), s.ID, err)
+		}
+		t.Secrets = append(t.Secrets, webhook.Secret{Value: string(plain), Until: secret.Until})
+	}
+	return t, nil
 }
 
 func shownExchange(e *webhook.Exchange) api.TestExchange {

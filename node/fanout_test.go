@@ -1,20 +1,29 @@
 package node_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/client"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/keyring"
+	"github.com/holdfast-mq/holdfast/internal/standardwebhooks"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 // subscriber keeps what it is sent, and answers what it is told to.
@@ -111,6 +120,53 @@ func TestAnEventReachesItsSubscriber(t *testing.T) {
 	}
 }
 
+// A secret signs, is kept sealed and never shown, and two of them sign while one takes over from the other.
+func TestASecretOfASubscription(t *testing.T) {
+	t.Parallel()
+	type request struct {
+		header http.Header
+		body   []byte
+	}
+	got := make(chan request, 4)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- request{r.Header, body}
+	}))
+	defer server.Close()
+	conf := parse(t, "webhooks: {addresses: [127.0.0.0/8]}")
+	conf.Secrets.Key = config.NewSecret(bytes.Repeat([]byte{1}, keyring.KeySize))
+	c, err := client.New(serve(t, conf), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Topics().Put(t.Context(), "orders", api.TopicSpec{}); err != nil {
+		t.Fatal(err)
+	}
+	const first, second = "whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGU=", "whsec_YW5vdGhlciBzZWNyZXQgdGhhdCBpcyBub25l"
+	made, err := c.Subscriptions().Put(t.Context(), "shop", api.SubscriptionSpec{Topics: []string{"*"}, URL: server.URL, Secrets: []api.SigningSecret{{Value: first}}})
+	if err != nil || len(made.Secrets) != 1 || made.Secrets[0].Mark == "" || made.Secrets[0].Value != "" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	made.Secrets = append(made.Secrets, api.SigningSecret{Value: second})
+	if made, err = c.Subscriptions().Put(t.Context(), "shop", api.SubscriptionSpec(made)); err != nil || len(made.Secrets) != 2 {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	publish(t, c, api.NewEvent{Topic: "orders", Data: json.RawMessage(`{"a": 1}`)})
+	r := <-got
+	for _, secret := range []string{first, second} {
+		v, err := standardwebhooks.NewVerifier(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := standardwebhooks.Verify(r.header, r.body, time.Now(), time.Minute, v); err != nil {
+			t.Errorf("%.9s: %v", secret, err)
+		}
+	}
+	if _, err := c.Subscriptions().Put(t.Context(), "shop", api.SubscriptionSpec{Topics: []string{"*"}, URL: server.URL, Secrets: []api.SigningSecret{{Mark: "made.up"}}}); err == nil {
+		t.Error("a mark that is none was taken")
+	}
+}
+
 // A paused subscription goes on getting messages, and gets them in their order (WH-02).
 func TestAPausedSubscriptionGetsItsMessagesInOrder(t *testing.T) {
 	t.Parallel()
@@ -199,4 +255,47 @@ func TestASubscriberThatIsAway(t *testing.T) {
 		one, err := c.Subscriptions().Get(t.Context(), "away")
 		return err == nil && *one.Pending == 0
 	})
+}
+
+// A seed makes what does not exist, and leaves alone what people have changed. A fault refuses the start, with its place.
+func TestASeedOfTopicsAndSubscriptions(t *testing.T) {
+	t.Parallel()
+	conf := parse(t, "webhooks: {addresses: [127.0.0.0/8]}")
+	conf.Webhooks.Seed = filepath.Join(t.TempDir(), "webhooks.yaml")
+	sow := func(text string) {
+		if err := os.WriteFile(conf.Webhooks.Seed, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const topics = "topics: {orders: {description: Orders}}\n"
+	sow(topics + "subscriptions:\n  shop: {topics: [orders], filter: {types: [order.*]}, url: ftp://shop.example, timeout: 5s}\n")
+	if err := node.Serve(t.Context(), conf, node.Options{}); err == nil || !strings.Contains(err.Error(), "webhooks.yaml:3") || !strings.Contains(err.Error(), "subscriptions.shop.url") {
+		t.Fatalf("with a fault: %v", err)
+	}
+	sow(topics + "subscriptions:\n  shop: {topics: [orders], filter: {types: [order.*]}, url: https://shop.example, timeout: 5s}\n")
+	for range 2 {
+		t.Run("start", func(t *testing.T) {
+			c, err := client.New(serve(t, conf), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			one, err := c.Subscriptions().Get(t.Context(), "shop")
+			if err != nil || one.URL == "" || string(one.Filter) != `{"types":["order.*"]}` || one.Timeout != "5s" {
+				t.Errorf("%+v, %v", one, err)
+			}
+			if one.URL == "https://shop.example" {
+				one.URL = "https://shop.example/hooks"
+				if _, err := c.Subscriptions().Put(t.Context(), "shop", api.SubscriptionSpec(one)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	c, err := client.New(serve(t, conf), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, err := c.Subscriptions().Get(t.Context(), "shop"); err != nil || one.URL != "https://shop.example/hooks" {
+		t.Errorf("a seed has undone a change: %+v, %v", one, err)
+	}
 }

@@ -13,6 +13,7 @@ type Subscription struct {
 	Description string            `json:"description,omitempty" maxLength:"1000" doc:"For people."`
 	URL         string            `json:"url" maxLength:"2000" doc:"Where events are posted to." example:"https://shop.example/hooks"`
 	Headers     map[string]string `json:"headers,omitempty" doc:"Sent with each request."`
+	Secrets     []SigningSecret   `json:"secrets,omitempty" nullable:"false" doc:"They sign each request as Standard Webhooks do: each that has not ended, so that one can take over from another. Absent: requests are not signed."`
 	Mode        string            `json:"mode,omitempty" enum:"plain,binary,structured" doc:"plain: the data of the event is the body; binary and structured: as CloudEvents 1.0 say. Absent: plain."`
 	Schedule    *Schedule         `json:"schedule,omitempty" doc:"When a message that was not delivered is tried again. Absent: as the node is configured."`
 	Concurrency int               `json:"concurrency,omitempty" minimum:"0" maximum:"256" doc:"Requests at a time. Absent: 8."`
@@ -29,6 +30,13 @@ type Subscription struct {
 	Fault   string     `json:"fault,omitempty" doc:"Why it gets nothing until somebody puts it right."`
 	Created *time.Time `json:"created,omitempty"`
 	Changed *time.Time `json:"changed,omitempty"`
+}
+
+// SigningSecret is a secret that signs requests. The node keeps it sealed, and never shows it.
+type SigningSecret struct {
+	Value string     `json:"value,omitempty" doc:"The secret, only in requests: whsec_ and base64 signs by HMAC-SHA256 (v1), whsk_ and base64 by ed25519 (v1a)." example:"whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGU="`
+	Mark  string     `json:"mark,omitempty" doc:"Stands for a secret that is kept. A request that gives it back keeps the secret."`
+	Until *time.Time `json:"until,omitempty" doc:"When it stops to sign. Absent: never."`
 }
 
 // SubscriptionSpec is what POST /v1/subscriptions and PUT /v1/subscriptions/{id} take. It is a Subscription,
