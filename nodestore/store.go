@@ -27,6 +27,7 @@ type Store struct {
 	Audit      *Audit
 	Telemetry  *Telemetry
 	SiteCalls  *SiteCalls
+	Bulks      *Bulks
 }
 
 // New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
@@ -34,7 +35,7 @@ func New(db side.Base, log *slog.Logger) Store {
 	s := db.Side()
 	return Store{
 		Tokens: &Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, Sites: &Sites{s}, Directory: &Directory{s},
-		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s}, Telemetry: &Telemetry{s}, SiteCalls: &SiteCalls{s},
+		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s}, Telemetry: &Telemetry{s}, SiteCalls: &SiteCalls{s}, Bulks: &Bulks{s},
 	}
 }
 

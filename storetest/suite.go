@@ -44,6 +44,7 @@ type features struct {
 	Activity  *nodestore.Activity
 	Telemetry *nodestore.Telemetry
 	SiteCalls *nodestore.SiteCalls
+	Bulks     *nodestore.Bulks
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -138,7 +139,7 @@ type kit struct {
 
 func (k *kit) use(s Full) {
 	n := nodestore.New(s, nil)
-	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.Activity, n.Telemetry, n.SiteCalls}
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.Activity, n.Telemetry, n.SiteCalls, n.Bulks}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }

@@ -88,8 +88,8 @@ func TestEachRouteSaysWhetherItsCallsAreRecorded(t *testing.T) {
 	if d := cmp.Diff(recorded, map[string][]string{
 		"reads content": {"get-message", "get-notification", "get-site-message", "list-inbox", "query-audit"},
 		"reads no content": {
-			"audit-kpis", "count-site-calls", "export-audit", "get-audit-record", "get-caller", "get-channel", "get-destination", "get-list", "get-operation", "get-site",
-			"get-site-call", "health", "inbox-stats", "list-activity", "list-channels", "list-destinations", "list-followers", "list-lists", "list-messages",
+			"audit-kpis", "count-site-calls", "export-audit", "get-audit-record", "get-bulk", "get-caller", "get-channel", "get-destination", "get-list", "get-operation", "get-site",
+			"get-site-call", "health", "inbox-stats", "list-activity", "list-bulk", "list-bulk-rows", "list-channels", "list-destinations", "list-followers", "list-lists", "list-messages",
 			"list-notifications", "list-operations", "list-site-calls", "list-site-messages", "list-sites", "list-tokens",
 			"notification-kpis", "outbox-failed", "outbox-stats", "overview", "stream-activity",
 		},
