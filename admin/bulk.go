@@ -128,8 +128,8 @@ func noBulk() *api.Problem { return api.Unsupported.Problem("this node keeps no 
 
 // Do does a row of an action. It is the Do of a bulk.Runner.
 func (b Bulk) Do(ctx context.Context, a *bulk.Action, item string) (refusal string, err error) {
-	var req api.BulkRequest
-	if json.Unmarshal([]byte(a.Request), &req) != nil {
+	req, readable := requestOf(a)
+	if !readable {
 		return "the action is damaged, and cannot be read", nil
 	}
 	ctx = As(ctx, a.Actor, api.Everything()) // who is narrowed cannot add an action
@@ -261,8 +261,11 @@ func bulkOf(a *bulk.Action) api.Bulk {
 		ID: a.ID, List: a.List, Verb: a.Verb, State: string(a.State), Total: a.Total, Done: a.Done, Refused: a.Refused, Rate: a.Rate, Actor: a.Actor,
 		Created: instant(a.Created), Ended: instant(a.Ended),
 	}
-	if err := json.Unmarshal([]byte(a.Request), &out.Request); err != nil {
-		out.Request = api.BulkRequest{List: a.List, Verb: a.Verb}
-	}
+	out.Request, _ = requestOf(a)
 	return out
+}
+
+func requestOf(a *bulk.Action) (req api.BulkRequest, readable bool) {
+	readable = json.Unmarshal([]byte(a.Request), &req) == nil
+	return req, readable
 }

@@ -20,8 +20,14 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// withBulk runs a test with bulk actions, which run gives a minute.
-func withBulk(t *testing.T, test func(t *testing.T, f *fixture, run func())) {
+// bulkRig is a fixture with bulk actions, which run gives a minute.
+type bulkRig struct {
+	t   *testing.T // of the bubble
+	f   *fixture
+	run func()
+}
+
+func withBulk(t *testing.T, test func(r bulkRig)) {
 	t.Helper()
 	racetest.Bubble(t, func(t *testing.T) {
 		db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{})
@@ -34,18 +40,19 @@ func withBulk(t *testing.T, test func(t *testing.T, f *fixture, run func())) {
 			}
 		}()
 		f := serve(t, func(s *httpapi.Server) { s.Bulks = nodestore.New(db, nil).Bulks })
-		test(t, f, func() {
+		test(bulkRig{t, f, func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			_ = (&bulk.Runner{Store: f.Bulks, Do: admin.Bulk{Service: f.Service}.Do, Holder: string(holdfast.NewID()), Logger: slog.New(slog.DiscardHandler)}).Run(ctx)
-		})
+		}})
 	})
 }
 
 // A bulk action does what its filter found, and says of each row what became of it.
 func TestBulkRetriesWhatTheFilterFound(t *testing.T) {
 	t.Parallel()
-	withBulk(t, func(t *testing.T, f *fixture, run func()) {
+	withBulk(t, func(r bulkRig) {
+		t, f, run := r.t, r.f, r.run
 		var parked []holdfast.ID
 		for _, to := range []string{"inventory", "inventory", "inventory", "billing"} {
 			id := f.send(t, `{"destination": "`+to+`", "endpoint": "E", "payload": {}}`)
@@ -95,7 +102,8 @@ func TestBulkRetriesWhatTheFilterFound(t *testing.T) {
 // A request that makes no sense names each fault, and does nothing.
 func TestBulkRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
-	withBulk(t, func(t *testing.T, f *fixture, _ func()) {
+	withBulk(t, func(r bulkRig) {
+		t, f := r.t, r.f
 		for body, field := range map[string]string{
 			`{"list": "sites", "verb": "retry", "filter": {}}`:                                  "list",
 			`{"list": "messages", "verb": "resend", "filter": {}}`:                              "verb",
