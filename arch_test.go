@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"site":                {".", "notify", "track"}, // for programs that are a site
 	"activity":            {".", "rows"},            // follows the journal
 	"fanout":              {".", "rows", "fanout/filter"},
+	"bulk":                {"."},
 	"fanout/filter":       {"."}, // pure: no store and no network
 	"fanout/notificaties": {".", "fanout"},
 	"track":               {".", "notify"}, // origins are those of notifications
@@ -61,9 +62,9 @@ var mayImport = map[string][]string{
 	"storecopy":           {".", "internal/belief", "rows"},
 	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
 	"postgres":            {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
-	"nodestore":           {".", "rows", "activity", "fanout", "notify", "track", "audit", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
+	"nodestore":           {".", "rows", "activity", "bulk", "fanout", "notify", "track", "audit", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
-	"admin":               {".", "activity", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
+	"admin":               {".", "activity", "bulk", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say
 	"admin/httpapi":       {".", "admin", "admin/api"},
 	"admin/client":        {"admin/api"}, // for programs: it brings no node along

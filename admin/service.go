@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/activity"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/bulk"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
@@ -46,6 +47,8 @@ type Service struct {
 	Track Tracker
 	// Activity keeps what happened to messages. Nil: nobody does.
 	Activity activity.Store
+	// Bulks keeps bulk actions, which a bulk.Runner runs with Bulk.Do. Nil: nobody does.
+	Bulks bulk.Store
 	// Stopping is closed when the node stops, so that answers without an end do. Nil: they end with their requests.
 	Stopping <-chan struct{}
 

@@ -47,12 +47,12 @@ const (
 
 	TopicChange        Kind = "Topic"
 	SubscriptionChange Kind = "Subscription"
-	Config      Kind = "Configuration"
-	SignIn      Kind = "SignIn"
-	Export      Kind = "Export"
-	HoldKind    Kind = "Hold"
-	Release     Kind = "Release"
-	EraseKind   Kind = "Erase"
+	Config             Kind = "Configuration"
+	SignIn             Kind = "SignIn"
+	Export             Kind = "Export"
+	HoldKind           Kind = "Hold"
+	Release            Kind = "Release"
+	EraseKind          Kind = "Erase"
 
 	Opened    Kind = "Opened"    // the first record of a log
 	Purged    Kind = "Purged"    // a prefix of the log

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/bulk"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/run"
@@ -62,6 +63,7 @@ type Node struct {
 	listener  net.Listener
 	store     store
 	kept      nodestore.Store
+	bulk      *bulk.Runner
 	audit     *audit.Log // nil: it is switched off
 	watch     auditWatch
 	others    *audit.Peers // nil: nobody exchanges checkpoints with this node
@@ -147,6 +149,7 @@ func (n *Node) serve(ctx context.Context) (err error) {
 			{Name: "health", Run: n.watchFile},
 			{Name: "reload", Run: n.watchReload},
 			{Name: "activity", Run: n.activity().Run},
+			{Name: "bulk actions", Run: n.bulk.Run},
 			{Name: "endpoints", Run: n.finishForwards},
 		},
 		atOnce(stop, run.Part{Name: "outbox", Run: n.site.Run}),
@@ -225,13 +228,14 @@ func (n *Node) build(ctx context.Context) (err error) {
 		return err
 	}
 	service := &admin.Service{
-		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Activity: n.kept.Activity, Calls: n.store, Track: n.site, Stopping: n.halt.stop.Done(), Journal: n.store,
+		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Activity: n.kept.Activity, Bulks: n.kept.Bulks, Calls: n.store, Track: n.site, Stopping: n.halt.stop.Done(), Journal: n.store,
 		Records: n.kept.Audit, AuditLag: n.auditLag, AuditFailures: n.auditFailures, AuditLog: n.audit,
 		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.site.Dispatcher().Lane, Waiters: &n.waiters, Control: n.site.Dispatcher(), Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 	}
 	n.role.operate(service)
+	n.bulk = n.bulkRunner(service)
 	server := &httpapi.Server{
 		Service:   service,
 		MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,

@@ -28,6 +28,7 @@ type Store struct {
 	Telemetry  *Telemetry
 	SiteCalls  *SiteCalls
 	Fanout     *Fanout
+	Bulks      *Bulks
 }
 
 // New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
@@ -35,7 +36,7 @@ func New(db side.Base, log *slog.Logger) Store {
 	s := db.Side()
 	return Store{
 		Tokens: &Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, Sites: &Sites{s}, Directory: &Directory{s},
-		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s}, Telemetry: &Telemetry{s}, SiteCalls: &SiteCalls{s}, Fanout: &Fanout{s},
+		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s}, Telemetry: &Telemetry{s}, SiteCalls: &SiteCalls{s}, Fanout: &Fanout{s}, Bulks: &Bulks{s},
 	}
 }
 

@@ -45,6 +45,7 @@ type features struct {
 	Telemetry *nodestore.Telemetry
 	SiteCalls *nodestore.SiteCalls
 	Fanout    *nodestore.Fanout
+	Bulks     *nodestore.Bulks
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -139,7 +140,7 @@ type kit struct {
 
 func (k *kit) use(s Full) {
 	n := nodestore.New(s, nil)
-	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.Activity, n.Telemetry, n.SiteCalls, n.Fanout}
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.Activity, n.Telemetry, n.SiteCalls, n.Fanout, n.Bulks}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }

@@ -1,0 +1,118 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+)
+
+// snapshot is what a filter has found.
+type snapshot struct {
+	items  []string
+	known  map[string]bool // a notification stands in its list once for each channel
+	counts map[api.BulkCount]int64
+	most   int
+}
+
+// add takes a row, unless there are enough.
+func (s *snapshot) add(item, of, status string) {
+	if s.known[item] || len(s.items) >= s.most {
+		return
+	}
+	s.known[item] = true
+	s.items = append(s.items, item)
+	s.counts[api.BulkCount{Of: of, Status: status}]++
+}
+
+func (s *snapshot) counted() (list []api.BulkCount) {
+	for c, n := range s.counts {
+		c.Count = n
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b api.BulkCount) int {
+		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Status, b.Status))
+	})
+	return list
+}
+
+// snapshotPage is how many rows of a list are read at once.
+const snapshotPage = 500
+
+// snapshot reads the list of a request to its end, or to the first so many.
+func (b Bulk) snapshot(ctx context.Context, req *api.BulkRequest) (*snapshot, error) {
+	s := &snapshot{known: map[string]bool{}, counts: map[api.BulkCount]int64{}, most: MostBulk + 1}
+	if req.First > 0 {
+		s.most = int(min(req.First, MostBulk+1))
+	}
+	page := b.messages
+	if req.List == "notifications" {
+		page = b.notifications
+	}
+	for after := ""; ; {
+		next, err := page(ctx, req, after, s)
+		if err != nil {
+			return nil, err
+		}
+		if next == "" || len(s.items) >= s.most {
+			break
+		}
+		after = next
+	}
+	if len(s.items) > MostBulk {
+		return nil, api.Faulty(api.Fault{Field: "filter", Problem: fmt.Sprintf("finds more than %d, which is the most for one action; narrow it, or say first", MostBulk)})
+	}
+	slices.Reverse(s.items) // the oldest first, as they were accepted (F1-31)
+	return s, nil
+}
+
+func (b Bulk) messages(ctx context.Context, req *api.BulkRequest, after string, s *snapshot) (next string, err error) {
+	q := MessageQuery{States: req.Filter.Status, Destination: req.Filter.Destination, Category: req.Filter.Category, After: after, Limit: snapshotPage}
+	if len(q.States) == 0 {
+		verb, _ := verbNamed(req.Verb)
+		for _, state := range verb.States() {
+			q.States = append(q.States, state.String())
+		}
+	}
+	p, err := Messages{Service: b.Service}.List(ctx, &q)
+	for i := range p.Messages {
+		s.add(p.Messages[i].ID, p.Messages[i].Destination, p.Messages[i].State)
+	}
+	return p.Next, err
+}
+
+func (b Bulk) notifications(ctx context.Context, req *api.BulkRequest, after string, s *snapshot) (next string, err error) {
+	f := &req.Filter
+	q := NotificationQuery{
+		Status: f.Status, Channel: cmp.Or(f.Channel, req.Channel), List: f.List, Type: f.Type, Site: f.Site, Subject: f.Subject, From: f.From, To: f.To, After: after, Limit: snapshotPage,
+	}
+	if len(q.Status) == 0 {
+		verb, _ := verbNamed(req.Verb)
+		for _, status := range StatusesFor(verb) {
+			q.Status = append(q.Status, string(status))
+		}
+	}
+	p, err := Notifications(b).List(ctx, &q)
+	for i := range p.Notifications {
+		n := &p.Notifications[i]
+		s.add(n.Site+"/"+n.ID, n.Channel, n.Status)
+	}
+	return p.Next, err
+}
+
+func (b Bulk) notification(ctx context.Context, req *api.BulkRequest, item string) (err error) {
+	site, id, _ := strings.Cut(item, "/")
+	s := Notifications(b)
+	switch req.Verb {
+	case "retry":
+		_, err = s.Retry(ctx, site, id, &api.RetryNotification{Channel: req.Channel})
+	case "discard":
+		_, err = s.Discard(ctx, site, id, &api.DiscardNotification{Channel: req.Channel})
+	default:
+		_, err = s.rescheduleCopies(ctx, site, id, nil, req.Channel, left(req))
+	}
+	return err
+}
