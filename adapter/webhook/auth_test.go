@@ -14,7 +14,6 @@ import (
 	"log" //nolint:depguard // http.Server wants one
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -217,7 +216,7 @@ func TestAProxy(t *testing.T) {
 		_, _ = io.WriteString(w, "you are hunter2")
 	}))
 	t.Cleanup(proxy.Close)
-	s := sender(t, webhook.Settings{Proxy: strings.Replace(proxy.URL, "://", "://u:hunter2@", 1), NoProxy: "192.0.2.9", Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
+	s := sender(t, webhook.Settings{Proxy: strings.Replace(proxy.URL, "://", "://u:hunter2@", 1), NoProxy: "192.0.2.9", Addresses: []string{"192.0.2.0/24"}})
 	if e := s.Try(t.Context(), &webhook.Target{URL: "http://192.0.2.8/a"}, &holdfast.Message{ID: "m"}); e.Failure != nil || seen.Load() != "http://192.0.2.8/a Basic dTpodW50ZXIy" || e.Text != "you are [secret]" {
 		t.Errorf("got %v with %q; the proxy has seen %v", e.Failure, e.Text, seen.Load())
 	}
@@ -233,6 +232,9 @@ func TestAProxy(t *testing.T) {
 	}
 	if e := s.Try(t.Context(), &webhook.Target{URL: "http://10.0.0.1/"}, &holdfast.Message{ID: "m"}); e.Failure == nil || e.Failure.Code != "forbidden_address" || seen.Load() != "" {
 		t.Errorf("a forbidden address: got %+v; the proxy has seen %v", e.Failure, seen.Load())
+	}
+	if _, err := webhook.New(webhook.Settings{Addresses: []string{"here"}}); err == nil {
+		t.Error("a network that is none was taken")
 	}
 	for _, bad := range []string{"nowhere", "ftp://proxy:21", "http://"} {
 		if _, err := webhook.New(webhook.Settings{Proxy: bad}); err == nil {

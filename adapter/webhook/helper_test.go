@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"sync"
 	"testing"
 
@@ -15,7 +14,7 @@ import (
 
 // local allows the servers of tests.
 func local() webhook.Settings {
-	return webhook.Settings{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
+	return webhook.Settings{Addresses: []string{"127.0.0.0/8", "::1", "public"}}
 }
 
 func sender(t *testing.T, conf webhook.Settings) *webhook.Sender {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"time"
 
@@ -18,10 +17,10 @@ import (
 
 // Settings configure a Sender. The zero value is ready to use.
 type Settings struct {
-	Allow       []netip.Prefix // networks that may be reached though they are not public
-	Proxy       string         // URL of a forward proxy, which is exempt from that; empty: none
-	NoProxy     string         // hosts, domains and networks that are reached without Proxy, separated by commas, as in NO_PROXY
-	Connections int            // idle connections that are kept for each host; zero: 8
+	Addresses   []string // what may be reached: networks such as 10.0.0.0/8, addresses, and "public"; empty: public
+	Proxy       string   // URL of a forward proxy, which is exempt from that; empty: none
+	NoProxy     string   // hosts, domains and networks that are reached without Proxy, separated by commas, as in NO_PROXY
+	Connections int      // idle connections that are kept for each host; zero: 8
 }
 
 // Sender sends to all subscribers, which share its connections. Use New. A Sender may be used
@@ -37,7 +36,13 @@ type Sender struct {
 
 // New returns a Sender. It does not connect. Errors name the setting.
 func New(s Settings) (*Sender, error) {
-	guard := &addressguard.Guard{Allow: s.Allow}
+	guard, err := addressguard.New(s.Addresses)
+	if err != nil {
+		return nil, &holdfast.FieldError{Field: "addresses", Problem: err.Error()}
+	}
+	if guard == nil {
+		guard = &addressguard.Guard{}
+	}
 	open := exchange.Settings{
 		Guard: guard, Connect: 5 * time.Second, Idle: cmp.Or(s.Connections, 8), IdleAll: 1024,
 	}
