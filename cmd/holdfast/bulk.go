@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,7 @@ need not wait, and the node goes on after a restart.`,
 
 func (a *app) bulkRun(g *global) *cobra.Command {
 	var req api.BulkRequest
+	var when between
 	cmd := &cobra.Command{
 		Use:   "run LIST VERB",
 		Short: "Do a verb to all of a list that the flags find",
@@ -38,17 +40,16 @@ notifications, that the flags find. Without --status it is all from which the ve
 starts. --dry-run counts them, and does nothing.`,
 		Example: `  holdfast bulk run messages retry --destination inventory --dry-run
   holdfast bulk run messages retry --status parked --rate 20
-  holdfast bulk run notifications discard --list ops --to 2026-11-29`,
+  holdfast bulk run notifications discard --list ops --until 2026-11-29`,
 		Args: args(2, 2, "messages or notifications, and retry, discard, run or reschedule"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			req.List, req.Verb = given[0], given[1]
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				b, err := c.Bulk().Add(ctx, &req)
-				if err != nil {
-					return err
-				}
-				return a.printBulk(g, &b)
-			})
+			from, to, err := when.read()
+			if err != nil {
+				return err
+			}
+			req.Filter.From, req.Filter.To = exact(from), exact(to)
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.Bulk, error) { return c.Bulk().Add(ctx, &req) }, bulkText)
 		},
 	}
 	f := cmd.Flags()
@@ -59,8 +60,7 @@ starts. --dry-run counts them, and does nothing.`,
 	f.StringVar(&req.Filter.Type, "type", "", "of notifications: only of this type")
 	f.StringVar(&req.Filter.Site, "site", "", "of notifications: only from this site")
 	f.StringVar(&req.Filter.Subject, "subject", "", "of notifications: only with these words in the subject")
-	f.StringVar(&req.Filter.From, "from", "", "of notifications: only those that came then or later: 2026-11-28 or 2026-11-28T08:00:00Z")
-	f.StringVar(&req.Filter.To, "to", "", "of notifications: only those that came before")
+	when.flags(f, "notifications that came")
 	f.StringVar(&req.Channel, "channel", "", "of notifications: only the copies over this channel")
 	f.BoolVar(&req.Force, "force", false, "of retry: send messages even if the receiver may have forgotten the id and might do it a second time")
 	f.StringVar(&req.In, "in", "", "of reschedule: how long from now: 90s, 2h, 1d")
@@ -72,11 +72,8 @@ starts. --dry-run counts them, and does nothing.`,
 	return cmd
 }
 
-func (a *app) printBulk(g *global, b *api.Bulk) error {
-	if g.json {
-		return printJSON(a.stdout, b)
-	}
-	s := newSheet(a.stdout)
+func bulkText(w io.Writer, b *api.Bulk) error {
+	s := newSheet(w)
 	s.line("id", b.ID)
 	s.line("action", b.Verb+" "+b.List)
 	s.line("state", b.State)
@@ -104,22 +101,13 @@ func (a *app) bulkList(g *global) *cobra.Command {
 		Example: `  holdfast bulk ls --all`,
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return eachPage(a, after, all, g.json, func(after string) (next string, err error) {
-				var page api.BulkPage
-				if err := a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-					page, err = c.Bulk().List(ctx, after, limit)
-					return err
-				}); err != nil {
-					return "", err
-				}
-				if g.json {
-					return page.Next, printJSON(a.stdout, page)
-				}
-				rows := make([][]string, len(page.Actions))
-				for i, b := range page.Actions {
-					rows[i] = []string{b.ID, b.Verb + " " + b.List, b.State, fmt.Sprint(b.Total), fmt.Sprint(b.Done), fmt.Sprint(b.Refused), b.Actor}
-				}
-				return page.Next, table(a.stdout, []string{"ID", "ACTION", "STATE", "FOUND", "DONE", "REFUSED", "ACTOR"}, rows)
+			return pages(a, cmd, g, after, all, func(ctx context.Context, c *client.Client, after string) (api.BulkPage, string, error) {
+				page, err := c.Bulk().List(ctx, after, limit)
+				return page, page.Next, err
+			}, func(w io.Writer, page *api.BulkPage, _ bool) error {
+				return listing(w, []string{"ID", "ACTION", "STATE", "FOUND", "DONE", "REFUSED", "ACTOR"}, page.Actions, func(b *api.Bulk) []string {
+					return []string{b.ID, b.Verb + " " + b.List, b.State, fmt.Sprint(b.Total), fmt.Sprint(b.Done), fmt.Sprint(b.Refused), b.Actor}
+				})
 			})
 		},
 	}
@@ -140,13 +128,7 @@ func (a *app) bulkShow(g *global) *cobra.Command {
 			if rows {
 				return a.bulkRows(cmd, g, given[0])
 			}
-			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				b, err := c.Bulk().Get(ctx, given[0])
-				if err != nil {
-					return err
-				}
-				return a.printBulk(g, &b)
-			})
+			return show(a, cmd, g, func(ctx context.Context, c *client.Client) (api.Bulk, error) { return c.Bulk().Get(ctx, given[0]) }, bulkText)
 		},
 	}
 	cmd.Flags().BoolVar(&rows, "rows", false, "list all rows instead")
@@ -154,22 +136,13 @@ func (a *app) bulkShow(g *global) *cobra.Command {
 }
 
 func (a *app) bulkRows(cmd *cobra.Command, g *global, id string) error {
-	return eachPage(a, 0, true, g.json, func(after int64) (next int64, err error) {
-		var page api.BulkRowPage
-		if err := a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Bulk().Rows(ctx, id, after, 1000)
-			return err
-		}); err != nil {
-			return 0, err
-		}
-		if g.json {
-			return page.Next, printJSON(a.stdout, page)
-		}
-		rows := make([][]string, len(page.Rows))
-		for i, r := range page.Rows {
-			rows[i] = []string{fmt.Sprint(r.Seq), r.Item, r.Outcome, r.Detail}
-		}
-		return page.Next, table(a.stdout, []string{"ROW", "ITEM", "OUTCOME", "WHY"}, rows)
+	return pages(a, cmd, g, 0, true, func(ctx context.Context, c *client.Client, after int64) (api.BulkRowPage, int64, error) {
+		page, err := c.Bulk().Rows(ctx, id, after, 1000)
+		return page, page.Next, err
+	}, func(w io.Writer, page *api.BulkRowPage, _ bool) error {
+		return listing(w, []string{"ROW", "ITEM", "OUTCOME", "WHY"}, page.Rows, func(r *api.BulkRow) []string {
+			return []string{fmt.Sprint(r.Seq), r.Item, r.Outcome, r.Detail}
+		})
 	})
 }
 
