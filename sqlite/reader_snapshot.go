@@ -66,7 +66,7 @@ func (s *snapshot) known(text string) (q ready, ok bool) {
 // QueryContext runs a query, the prepared one if there is one.
 func (s *snapshot) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	if q, ok := s.known(text); ok {
-		return s.tx.StmtContext(ctx, q.Stmt).QueryContext(ctx, args...)
+		return s.tx.StmtContext(ctx, q.Stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes it
 	}
 	return s.Conn.QueryContext(ctx, text, args...)
 }
@@ -74,7 +74,7 @@ func (s *snapshot) QueryContext(ctx context.Context, text string, args ...any) (
 // QueryRowContext is QueryContext for a query of at most one row.
 func (s *snapshot) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
 	if q, ok := s.known(text); ok {
-		return s.tx.StmtContext(ctx, q.Stmt).QueryRowContext(ctx, args...)
+		return s.tx.StmtContext(ctx, q.Stmt).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes it
 	}
 	return s.Conn.QueryRowContext(ctx, text, args...)
 }
