@@ -23,7 +23,7 @@ func openBareWebhooks(ctx context.Context, _ string, z sizes, to []string) (webh
 	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: eventFan * each}}
 	return webhookRun{
 		close: func() error { client.CloseIdleConnections(); return nil },
-		deliver: func() error {
+		deliver: func() (int, error) {
 			errs := make([]error, eventFan*each)
 			var all sync.WaitGroup
 			for i := range errs {
@@ -37,7 +37,7 @@ func openBareWebhooks(ctx context.Context, _ string, z sizes, to []string) (webh
 				})
 			}
 			all.Wait()
-			return errors.Join(errs...)
+			return z.webhooks, errors.Join(errs...)
 		},
 	}, nil
 }
