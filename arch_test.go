@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 	"fanout/filter":       {"."}, // pure: no store and no network
 	"fanout/notificaties": {".", "fanout"},
 	"track":               {".", "notify"}, // origins are those of notifications
-	"audit":               {".", "notify", "rows"},
+	"audit":               {".", "notify", "fanout", "rows"},
 	"link":                {".", "wire", "transport", "notify", "track", "audit", "link/sites"}, // its envelopes and batches are those between peers
 	"link/sites":          {".", "audit"},                                                       // what stores keep of sites: they bring no server along
 	"replicate":           {".", "wire"},

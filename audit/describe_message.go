@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -31,12 +32,13 @@ func (d *Describer) course(e *holdfast.Entry) *course {
 		o := notify.OriginOf(a.Headers)
 		r.Execution, r.Parent, r.Instance, r.Script, r.Trace = o.Execution, o.ParentExecution, o.Instance, o.Script, traceOf(a.Headers["traceparent"])
 		source, c.extra.Endpoint = strings.TrimSpace(a.Source), a.Endpoint
-		r.Correlation = a.CorrelationID
+		r.Correlation = cmp.Or(a.CorrelationID, a.Headers[fanout.EventIDHeader])
 		if of, first := notify.CopyOf(e.Destination, a.Headers); of != "" {
 			c.extra.Notification, c.later, id = of, !first, string(of)
 		}
 	}
 	r.Correlation = cmp.Or(r.Correlation, id)
+	subscription, ofEvent := fanout.SubscriptionOf(e.Destination)
 	channel, copied := notify.ChannelOf(e.Destination)
 	switch category := d.Category(e.Destination); {
 	case copied:
@@ -44,6 +46,8 @@ func (d *Describer) course(e *holdfast.Entry) *course {
 		home := r.Site
 		r.Site = cmp.Or(source, home) // central delivers what a site sent
 		c.own = r.Site == home
+	case ofEvent:
+		c.channel, c.kind, r.Target = Webhook, WebhookDeliver, subscription
 	case category == holdfast.CategoryNotification:
 		c.forward = true
 	case category == holdfast.CategoryExternalSystem:

@@ -69,9 +69,17 @@ func TestEveryEntryHasItsRecords(t *testing.T) {
 		e    holdfast.Entry
 		want []string
 	}{
-		"a call is submitted":       {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "erp"}, []string{"ApiOutbound CachedCall Submitted plant  erp corr=m"}},
-		"a write is submitted":      {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "db"}, []string{"DbOutbound CachedCall Submitted plant  db corr=m"}},
-		"a message is enqueued":     {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "peer", About: &holdfast.About{CorrelationID: "c"}}, []string{"Message MessageSend Enqueued plant  peer corr=c"}},
+		"a call is submitted":   {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "erp"}, []string{"ApiOutbound CachedCall Submitted plant  erp corr=m"}},
+		"a write is submitted":  {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "db"}, []string{"DbOutbound CachedCall Submitted plant  db corr=m"}},
+		"a message is enqueued": {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "peer", About: &holdfast.About{CorrelationID: "c"}}, []string{"Message MessageSend Enqueued plant  peer corr=c"}},
+		"an event is published": {
+			holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "subscription:shop", About: &holdfast.About{Headers: map[string]string{"ce-id": "e"}}},
+			[]string{"Webhook WebhookDeliver Enqueued plant  shop corr=e"},
+		},
+		"an event is delivered": {
+			holdfast.Entry{Kind: holdfast.Attempted, ID: "m", Destination: "subscription:shop", State: holdfast.Delivered, Outcome: holdfast.Succeeded, Took: took, Code: "http_204"},
+			[]string{"Webhook WebhookDeliver Attempted plant system shop corr=m http=204 took=30ms", "Webhook WebhookDeliver Delivered plant system shop corr=m http=204"},
+		},
 		"a notification is sent":    {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "central"}, []string{"Notification NotifySend Enqueued plant  central corr=m"}},
 		"its first copy, at home":   {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "channel:mail", About: site}, []string{"Notification NotifySend Enqueued plant  mail" + n}},
 		"its second copy":           {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "channel:chat", About: site}, nil},

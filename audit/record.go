@@ -31,6 +31,7 @@ const (
 	NotifySend     Kind = "NotifySend"     // a notification was accepted
 	NotifyDeliver  Kind = "NotifyDeliver"  // NO-13
 	NotifyReach    Kind = "NotifyReach"    // one recipient was asked; the attempt as a whole is a NotifyDeliver
+	WebhookDeliver Kind = "WebhookDeliver" // an event, to one subscription
 	MessageSend    Kind = "MessageSend"    // to a peer
 	MessageReceive Kind = "MessageReceive" // from a peer
 	APICall        Kind = "ApiCall"

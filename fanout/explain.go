@@ -42,10 +42,13 @@ func (s *Subscription) explain(e *filter.Event) Explanation {
 	case s.State == Disabled:
 		x.Why = "it was disabled"
 	default:
+		why := filter.Explanation{Matched: true}
 		if !s.every() {
-			f = filter.Filter{All: []filter.Filter{{Topics: s.Topics}, f}}
+			why = filter.Explain(filter.Filter{Topics: s.Topics}, e)
 		}
-		why := filter.Explain(f, e)
+		if why.Matched {
+			why = filter.Explain(f, e)
+		}
 		if x.Matched = why.Matched; !x.Matched {
 			x.Why = why.String()
 		}

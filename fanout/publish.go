@@ -121,9 +121,12 @@ func (e *Event) bundle(hash [32]byte, to []match, version int64) (holdfast.Bundl
 	return b, nil
 }
 
+// EventIDHeader is the header of a message that names its event.
+const EventIDHeader = "ce-id"
+
 // headers are those of each message of the event: its attributes as a CloudEvent has them.
 func (e *Event) headers() map[string]string {
-	h := map[string]string{"ce-id": string(e.ID), "ce-source": e.Source, "ce-type": e.Type, "ce-time": e.Time.Format(time.RFC3339Nano), "ce-topic": e.Topic}
+	h := map[string]string{EventIDHeader: string(e.ID), "ce-source": e.Source, "ce-type": e.Type, "ce-time": e.Time.Format(time.RFC3339Nano), "ce-topic": e.Topic}
 	if e.Subject != "" {
 		h["ce-subject"] = e.Subject
 	}
