@@ -3,6 +3,7 @@ package fanout
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -111,14 +112,21 @@ func (s *Settings) checkAuthorization() (faults []error) {
 	return faults
 }
 
+// checkTLS finds a key that stands where it is no secret: one file may hold it beside its certificate.
 func (s *Settings) checkTLS() (faults []error) {
 	t := s.TLS
 	if t == nil {
 		return nil
 	}
-	for _, f := range []struct{ name, text string }{{"ca", t.CA}, {"cert", t.Cert}} {
+	bad := func(field, problem string) {
+		faults = append(faults, &holdfast.FieldError{Field: field, Problem: problem})
+	}
+	for _, f := range []struct{ field, text string }{{"tls.ca", t.CA}, {"tls.cert", t.Cert}} {
 		if len(f.text) > maxPEM {
-			faults = append(faults, &holdfast.FieldError{Field: "tls." + f.name, Value: fmt.Sprint(len(f.text), " bytes"), Problem: fmt.Sprintf("must be at most %d bytes", maxPEM)})
+			bad(f.field, fmt.Sprintf("has %d bytes; at most %d fit", len(f.text), maxPEM))
+		}
+		if strings.Contains(f.text, "PRIVATE KEY") {
+			bad(f.field, "holds a private key, which would be shown: keep the certificates here, and give the key as tls.key")
 		}
 	}
 	return faults

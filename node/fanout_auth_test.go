@@ -182,6 +182,7 @@ func TestFaultsOfAnAuthorization(t *testing.T) {
 		{"what is of another kind", `"url":"https://127.0.0.1:1/a","authorization":{"kind":"bearer","user":"u","secret":{"value":"x"}}`, `"field":"authorization.user"`},
 		{"a kind that is none", `"url":"https://127.0.0.1:1/a","authorization":{"kind":"digest","secret":{"value":"x"}}`, `"field":"authorization.kind"`},
 		{"a certificate alone", `"url":"https://127.0.0.1:1/a","tls":{"cert":"x"}`, `"field":"tls"`},
+		{"a key beside the certificate", `"url":"https://127.0.0.1:1/a","tls":{"cert":"-----BEGIN EC PRIVATE KEY-----"}`, `"field":"tls.cert"`},
 		{"a time-out that is too long", `"url":"https://127.0.0.1:1/a","timeout":"3m"`, `"field":"timeout"`},
 	} {
 		if answer := put(x.settings); !strings.Contains(answer, x.want) || strings.Contains(answer, givenCredential) {
