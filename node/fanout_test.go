@@ -260,7 +260,7 @@ func TestASubscriberThatIsAway(t *testing.T) {
 // A seed makes what does not exist, and leaves alone what people have changed. A fault refuses the start, with its place.
 func TestASeedOfTopicsAndSubscriptions(t *testing.T) {
 	t.Parallel()
-	conf := parse(t, "webhooks: {addresses: [127.0.0.0/8]}")
+	conf := withKeys(t, *parse(t, "webhooks: {addresses: [127.0.0.0/8]}"), 1)
 	conf.Webhooks.Seed = filepath.Join(t.TempDir(), "webhooks.yaml")
 	sow := func(text string) {
 		if err := os.WriteFile(conf.Webhooks.Seed, []byte(text), 0o600); err != nil {
@@ -272,7 +272,7 @@ func TestASeedOfTopicsAndSubscriptions(t *testing.T) {
 	if err := node.Serve(t.Context(), conf, node.Options{}); err == nil || !strings.Contains(err.Error(), "webhooks.yaml:3") || !strings.Contains(err.Error(), "subscriptions.shop.url") {
 		t.Fatalf("with a fault: %v", err)
 	}
-	sow(topics + "subscriptions:\n  shop: {topics: [orders], filter: {types: [order.*]}, url: https://shop.example, timeout: 5s}\n")
+	sow(topics + "subscriptions:\n  shop: {topics: [orders], filter: {types: [order.*]}, url: https://shop.example, timeout: 5s, authorization: {kind: bearer, secret: {value: hunter2}}}\n")
 	for range 2 {
 		t.Run("start", func(t *testing.T) {
 			c, err := client.New(serve(t, conf), "")
@@ -280,7 +280,7 @@ func TestASeedOfTopicsAndSubscriptions(t *testing.T) {
 				t.Fatal(err)
 			}
 			one, err := c.Subscriptions().Get(t.Context(), "shop")
-			if err != nil || one.URL == "" || string(one.Filter) != `{"types":["order.*"]}` || one.Timeout != "5s" {
+			if err != nil || one.URL == "" || string(one.Filter) != `{"types":["order.*"]}` || one.Timeout != "5s" || one.Authorization == nil || one.Authorization.Secret.Mark == "" {
 				t.Errorf("%+v, %v", one, err)
 			}
 			if one.URL == "https://shop.example" {
