@@ -177,7 +177,7 @@ func (s Events) Get(ctx context.Context, source, id, after string) (out api.Even
 
 // delivery tells how one delivery stands.
 func (s Events) delivery(ctx context.Context, d *fanout.Delivery) (out api.EventDelivery, err error) {
-	out = api.EventDelivery{Subscription: d.Subscription, Message: string(d.Message), State: d.State.String(), Settled: instant(d.Settled), Purged: d.Purged}
+	out = api.EventDelivery{Subscription: d.Subscription, Message: string(d.Message), State: d.State.String(), Settled: instant(d.Settled), Purged: d.Purged, Resend: string(d.Request), Actor: d.Actor}
 	if d.Purged {
 		return out, nil
 	}
@@ -241,7 +241,7 @@ func (s Events) deliveriesTo(ctx context.Context, event int64, to []fanout.Expla
 			return nil, s.refuse(ctx, "read the deliveries of the event", err)
 		}
 		for i := range list {
-			if after = list[i].Seq; want[list[i].Subscription] {
+			if after = list[i].Seq; list[i].Request == "" && want[list[i].Subscription] {
 				d, err := s.delivery(ctx, &list[i])
 				if err != nil {
 					return nil, err

@@ -27,6 +27,8 @@ func fanouts(t *testing.T, m Maker) {
 		"an event that comes again":                    eventAgain,
 		"an event goes after its messages":             eventsPurged,
 		"former versions go after their events":        versionsPurged,
+		"an event is sent again":                       eventResent,
+		"an event goes after its resends":              resendsPurged,
 	})
 	m.meet(t, map[string]func(k *kit){
 		"each event is wholly with or without a change": eventsAmongChanges,
