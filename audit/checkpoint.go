@@ -34,6 +34,8 @@ type Checkpoint struct {
 	Time   time.Time
 	// Keys have signed it. Two of them: the first one hands over to the second.
 	Keys []Public
+
+	note string // as the witness has it
 }
 
 // Signer returns the verifier key of the key that signs from then on.
@@ -333,6 +335,7 @@ func (l *Log) readWitness(origin string) (*Checkpoint, error) {
 		if err != nil {
 			return nil //nolint:nilerr // somebody else's line
 		}
+		c.note = text
 		if len(c.Keys) > 1 {
 			handed = append(handed, c.Keys)
 		}
