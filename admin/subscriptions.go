@@ -145,6 +145,11 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, spe
 	if exists && !s.visible(ctx, &old) {
 		return out, outside("subscription", one.ID)
 	}
+	if !exists {
+		if err := s.unused(ctx, one.ID); err != nil {
+			return out, err
+		}
+	}
 	if one.Secrets, err = s.sealed(&one, spec.Secrets, old.Secrets); err != nil {
 		return out, err
 	}
