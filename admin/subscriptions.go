@@ -142,6 +142,11 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, spe
 	if exists && !s.visible(ctx, &old) {
 		return out, outside("subscription", one.ID)
 	}
+	if !exists {
+		if err := s.unused(ctx, one.ID); err != nil {
+			return out, err
+		}
+	}
 	if faults := s.seal(&one, spec, old.Settings); len(faults) > 0 {
 		return out, api.Faulty(faults...)
 	}

@@ -3,6 +3,7 @@ package node_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -167,6 +168,48 @@ func TestASecretOfASubscription(t *testing.T) {
 	}
 }
 
+// A token that is narrowed to topics sees of an event only what goes to subscriptions in its scope: what others
+// have answered is not for it.
+func TestAnEventShowsOnlyDeliveriesInTheScope(t *testing.T) {
+	t.Parallel()
+	conf := parse(t, "webhooks: {addresses: [127.0.0.0/8]}")
+	at := serve(t, conf)
+	c, err := client.New(at, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Topics().Put(t.Context(), "orders", api.TopicSpec{}); err != nil {
+		t.Fatal(err)
+	}
+	for id, topics := range map[string][]string{"own": {"orders"}, "of-all": {"*"}, "of-payroll": {"orders", "payroll"}} {
+		if _, err := c.Subscriptions().Put(t.Context(), id, api.SubscriptionSpec{Topics: topics, URL: "http://127.0.0.1:9"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := publish(t, c, api.NewEvent{Topic: "orders"})
+	boss, err := c.Tokens().Create(t.Context(), api.NewToken{Name: "boss", Role: api.RoleAdmin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = client.New(at, boss.Secret); err != nil {
+		t.Fatal(err)
+	}
+	narrow, err := c.Tokens().Create(t.Context(), api.NewToken{Name: "narrow", Role: api.RoleRead, Topics: []string{"orders"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for token, want := range map[string]int{boss.Secret: 3, narrow.Secret: 1} {
+		c, err := client.New(at, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Events().Get(t.Context(), "", taken.ID, "")
+		if err != nil || len(d.Deliveries) != want {
+			t.Errorf("%+v, %v, want %d deliveries", d, err, want)
+		}
+	}
+}
+
 // A paused subscription goes on getting messages, and gets them in their order (WH-02).
 func TestAPausedSubscriptionGetsItsMessagesInOrder(t *testing.T) {
 	t.Parallel()
@@ -228,6 +271,23 @@ func TestASubscriberThatWantsNoMore(t *testing.T) {
 	x, err := c.Events().Explain(t.Context(), "", taken.ID, "", 10)
 	if err != nil || len(x.Subscriptions) != 1 || !x.Subscriptions[0].Matched || x.Subscriptions[0].State != "active" {
 		t.Errorf("explained after it was deleted: %+v, %v", x, err)
+	}
+	anew := api.SubscriptionSpec{Topics: []string{"orders"}, URL: "https://other.example"}
+	_, err = c.Subscriptions().Put(t.Context(), "shop", anew)
+	if p, refused := errors.AsType[*api.Problem](err); !refused || p.Status != http.StatusConflict {
+		t.Errorf("another one gets what was for the deleted one: %v", err)
+	}
+	for _, id := range []string{taken.ID, second.ID} {
+		d, err := c.Events().Get(t.Context(), "", id, "")
+		if err == nil {
+			_, err = c.Messages().Discard(t.Context(), d.Deliveries[0].Message)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Subscriptions().Put(t.Context(), "shop", anew); err != nil {
+		t.Errorf("after they were discarded: %v", err)
 	}
 }
 
