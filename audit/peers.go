@@ -30,8 +30,8 @@ const maxNote = 4 << 10
 // PeerStore keeps checkpoints of other nodes' logs, beside those of its own. Package nodestore implements it.
 type PeerStore interface {
 	SignedReader
-	// Following returns the first checkpoint of a log above a size that hands over to another key, or else the
-	// newest one above it. Nil: there is none.
+	// Following returns the first checkpoint of a log that hands over to another key, of those of a size and above, or
+	// else the newest of those. Nil: there is none.
 	Following(ctx context.Context, origin string, size int64) (*rows.AuditCheckpoint, error)
 	// Witness keeps a checkpoint of another node's log. Of those that came within a day it keeps the first and the
 	// newest, and each that hands over to another key. before is the size of the newest one until now, or zero.
@@ -62,7 +62,7 @@ type peer struct {
 
 type peerState struct {
 	heard  bool
-	ours   Checkpoint // the largest of our present log that it holds
+	ours   Checkpoint // the newest of our present log that it says it holds
 	note   string
 	theirs []string // names of its logs, the newest last
 	wrong  string   // what does not fit; empty: everything does
@@ -115,16 +115,19 @@ func (p *Peers) Told(ctx context.Context, name string, v Vouching) {
 // returned compares what a peer holds of our log with the log.
 func (p *Peers) returned(ctx context.Context, name string, of *peerState, text string) error {
 	c, err := parseNote(text)
-	if err != nil || p.Log.Key == nil || !slices.Contains(c.Keys, p.Log.Key.Public()) {
-		return nil //nolint:nilerr // nobody else can say anything of our log
+	if err != nil || p.Log.Key == nil {
+		return nil //nolint:nilerr // it says nothing of our log
 	}
 	origin, err := p.Log.Origin(ctx)
-	if err != nil || origin != c.Origin || c.Size == of.ours.Size && c.Root == of.ours.Root {
-		return err // of a log before a restore, the first record of the present one tells
+	if err != nil || origin != c.Origin || c.Size == of.ours.Size && c.Root == of.ours.Root && slices.Equal(c.Keys, of.ours.Keys) {
+		return err // a log before a restore is compared by who verifies
 	}
 	logs, err := p.Store.Logs(ctx)
 	if err != nil {
 		return err
+	}
+	if ours, err := p.ours(ctx, &c, logs); err != nil || !ours {
+		return err // nobody else can say anything of our log
 	}
 	i := slices.IndexFunc(logs, func(l *rows.AuditLog) bool { return l.Origin == origin })
 	switch {
@@ -143,10 +146,23 @@ func (p *Peers) returned(ctx context.Context, name string, of *peerState, text s
 	if err != nil { // so that everybody who verifies the store finds it
 		return errors.Join(err, p.Store.AddCheckpoint(ctx, rowOf(&c, text)))
 	}
-	if of.ours.Origin != c.Origin || c.Size > of.ours.Size {
-		of.ours = c
-	}
+	of.ours = c // it may be smaller than before: the peer was restored
 	return nil
+}
+
+// ours reports whether a checkpoint was signed by our key, by one that has handed over to it, or by one to which it has
+// handed over: another node that shares the log did that.
+func (p *Peers) ours(ctx context.Context, c *Checkpoint, logs []*rows.AuditLog) (bool, error) {
+	key := p.Log.Key.Public()
+	if slices.Contains(c.Keys, key) {
+		return true, nil
+	}
+	notes, err := handOvers(ctx, p.Store, logs)
+	if err != nil {
+		return false, err
+	}
+	known := believed([]Public{key}, keysOf(notes))
+	return slices.ContainsFunc(c.Keys, func(k Public) bool { return known[k] }), nil
 }
 
 // keep keeps a checkpoint of a peer's log.
@@ -173,6 +189,8 @@ func (p *Peers) keep(ctx context.Context, name string, of *peerState, text strin
 		switch {
 		case err != nil:
 			return err
+		case c.Size == old.Size && c.Root == old.Root && c.Chain == old.Chain && len(c.Keys) > 1 && len(old.Keys) == 1 && c.Keys[0] == old.Keys[0]:
+			// The same, and it hands over.
 		case c.Size < old.Size, c.Size == old.Size && c.Root == old.Root && c.Chain == old.Chain:
 			return nil // it does not know yet what we hold
 		case c.Size == old.Size:
@@ -206,10 +224,10 @@ func rowOf(c *Checkpoint, text string) *rows.AuditCheckpoint {
 // Tell returns what a peer is to be told. origins are its logs, as far as it has named them.
 func (p *Peers) Tell(ctx context.Context, name string, origins ...string) (Vouching, error) {
 	p.mu.Lock()
-	of, heard, size := p.peers[name], false, int64(0)
-	var ours string
+	of, heard := p.peers[name], false
+	var ours Checkpoint
 	if of != nil {
-		heard, ours, size = of.heard, of.ours.Origin, of.ours.Size
+		heard, ours = of.heard, of.ours
 		origins = append(slices.Clone(of.theirs), origins...)
 	}
 	p.mu.Unlock()
@@ -231,11 +249,15 @@ func (p *Peers) Tell(ctx context.Context, name string, origins ...string) (Vouch
 	if err != nil {
 		return v, err
 	}
-	if ours != origin {
-		size = 0
+	from := int64(0)
+	if ours.Origin == origin {
+		from = ours.Size
+		if len(ours.Keys) > 1 {
+			from++
+		}
 	}
-	c, err := p.Store.Following(ctx, origin, size)
-	if err == nil && c != nil {
+	c, err := p.Store.Following(ctx, origin, from)
+	if err == nil && c != nil && (ours.Origin != origin || c.Size > ours.Size || HandsOver(c.Note)) {
 		v.Notes = []string{c.Note}
 	}
 	return v, err

@@ -13,7 +13,7 @@ import (
 
 const (
 	// handedOver finds two keys: the first one hands over to the second.
-	handedOver = `SELECT size, root, note, seen FROM hf_audit_checkpoint WHERE origin = $1 AND size > $2 AND note LIKE '%key %key %' ORDER BY size LIMIT 1`
+	handedOver = `SELECT size, root, note, seen FROM hf_audit_checkpoint WHERE origin = $1 AND size >= $2 AND note LIKE '%key %key %' ORDER BY size LIMIT 1`
 	thinNotes  = `DELETE FROM hf_audit_checkpoint WHERE origin = $1 AND size = $2 AND note NOT LIKE '%key %key %'
 		AND EXISTS (SELECT 1 FROM hf_audit_checkpoint AS o WHERE o.origin = $1 AND o.size < $2 AND o.seen > hf_now() - $3)`
 	isOwnLog = `SELECT 1 FROM hf_audit_log WHERE origin = $1 AND own`
@@ -33,9 +33,9 @@ func (a *Audit) Following(ctx context.Context, origin string, size int64) (c *ro
 		c, err = a.Newest(ctx, origin)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the checkpoint of %s after %d: %w", origin, size, err)
+		return nil, fmt.Errorf("read the checkpoint of %s from %d on: %w", origin, size, err)
 	}
-	if c != nil && c.Size <= size {
+	if c != nil && c.Size < size {
 		c = nil
 	}
 	return c, nil
@@ -48,7 +48,7 @@ func (a *Audit) Witness(ctx context.Context, c *rows.AuditCheckpoint, before int
 		if err := tx.Read(isOwnLog, []any{c.Origin}, func(side.Scan) error { own = true; return nil }); err != nil || own {
 			return err // nobody else says anything of our log
 		}
-		if _, err := tx.Add(&rows.AuditCheckpoint{Origin: c.Origin, Size: c.Size, Root: bytes.Clone(c.Root), Note: c.Note, Seen: rows.Now}); err != nil || before == 0 {
+		if err := addCheckpoint(tx, &rows.AuditCheckpoint{Origin: c.Origin, Size: c.Size, Root: bytes.Clone(c.Root), Note: c.Note, Seen: rows.Now}); err != nil || before == 0 || before == c.Size {
 			return err
 		}
 		_, err := tx.Exec(thinNotes, c.Origin, before, rows.Micros(24*time.Hour))
