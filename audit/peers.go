@@ -24,8 +24,11 @@ type Vouching struct {
 // mostNotes limits how many notes, and how many logs of one peer, are looked at.
 const mostNotes = 4
 
-// maxNote limits the bytes of a note of another node.
-const maxNote = 4 << 10
+// maxNote limits the bytes of a note of another node, and maxOrigin those of the name of its log.
+const (
+	maxNote   = 4 << 10
+	maxOrigin = 256
+)
 
 // PeerStore keeps checkpoints of other nodes' logs, beside those of its own. Package nodestore implements it.
 type PeerStore interface {
@@ -45,8 +48,8 @@ type PeerStore interface {
 type Peers struct {
 	Log   *Log
 	Store PeerStore
-	// Of reports whether a log may be one of this peer.
-	Of     func(peer, origin string) bool
+	// Owner returns the peer whose log it is; "": that is not known yet.
+	Owner  func(ctx context.Context, origin string) (peer string, err error)
 	Logger *slog.Logger
 
 	mu    sync.Mutex
@@ -168,7 +171,13 @@ func (p *Peers) ours(ctx context.Context, c *Checkpoint, logs []*rows.AuditLog) 
 // keep keeps a checkpoint of a peer's log.
 func (p *Peers) keep(ctx context.Context, name string, of *peerState, text string) error {
 	c, err := parseNote(text)
-	if err != nil || !p.Of(name, c.Origin) {
+	owner := ""
+	if err == nil && len(c.Origin) <= maxOrigin {
+		if owner, err = p.Owner(ctx, c.Origin); err != nil || owner == "" {
+			return err // it is sent again
+		}
+	}
+	if owner != name {
 		return fmt.Errorf("%w: %s sends what is no checkpoint of its log", errPeer, name)
 	}
 	known := slices.Contains(of.theirs, c.Origin)
@@ -234,11 +243,18 @@ func (p *Peers) Tell(ctx context.Context, name string, origins ...string) (Vouch
 	var v Vouching
 	slices.Sort(origins)
 	for _, origin := range slices.Compact(origins) {
+		owner, err := p.Owner(ctx, origin)
+		if err != nil {
+			return v, err
+		}
+		if owner != name || len(v.Held) == mostNotes {
+			continue
+		}
 		c, err := p.Store.Newest(ctx, origin)
 		if err != nil {
 			return v, err
 		}
-		if c != nil && len(v.Held) < mostNotes && p.Of(name, origin) {
+		if c != nil {
 			v.Held = append(v.Held, c.Note)
 		}
 	}
@@ -279,6 +295,13 @@ func (p *Peers) Each(yield func(note string) error) error {
 		}
 	}
 	return nil
+}
+
+// Forget forgets what a peer has said, such as a site that was revoked. What it held and the log did not agree with stays in the store.
+func (p *Peers) Forget(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.peers, name)
 }
 
 // Standing says how many peers vouch for the log, since when the newest checkpoint that one of them holds is true, and what does

@@ -16,10 +16,19 @@ const (
 	handedOver = `SELECT size, root, note, seen FROM hf_audit_checkpoint WHERE origin = $1 AND size >= $2 AND note LIKE '%key %key %' ORDER BY size LIMIT 1`
 	thinNotes  = `DELETE FROM hf_audit_checkpoint WHERE origin = $1 AND size = $2 AND note NOT LIKE '%key %key %'
 		AND EXISTS (SELECT 1 FROM hf_audit_checkpoint AS o WHERE o.origin = $1 AND o.size < $2 AND o.seen > hf_now() - $3)`
-	isOwnLog = `SELECT 1 FROM hf_audit_log WHERE origin = $1 AND own`
+	copyOwner = `SELECT coalesce(site, '') FROM hf_audit_log WHERE origin = $1`
+	isOwnLog  = `SELECT 1 FROM hf_audit_log WHERE origin = $1 AND own`
 )
 
 var _ audit.PeerStore = (*Audit)(nil)
+
+// Owner returns the site whose log this store has a copy of, by the credential with which it came; "": it has none.
+func (a *Audit) Owner(ctx context.Context, origin string) (site string, err error) {
+	if err = a.db.Read(ctx, copyOwner, []any{origin}, func(scan side.Scan) error { return scan(&site) }); err != nil {
+		return "", fmt.Errorf("read whose log %s is: %w", origin, err)
+	}
+	return site, nil
+}
 
 // Following implements audit.PeerStore.
 func (a *Audit) Following(ctx context.Context, origin string, size int64) (c *rows.AuditCheckpoint, err error) {

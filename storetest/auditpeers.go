@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -36,7 +37,12 @@ func (k *kit) key() *audit.Key {
 func (k *kit) exchanges(l *audit.Log) *audit.Peers {
 	return &audit.Peers{
 		Log: l, Store: nodestore.New(k.Full, nil).Audit, Logger: slog.New(slog.DiscardHandler),
-		Of: func(peer, origin string) bool { return strings.HasPrefix(origin, "holdfast/"+peer+"/") },
+		Owner: func(_ context.Context, origin string) (string, error) {
+			if origin != foreignLog {
+				return "", nil // not known yet
+			}
+			return "plant", nil
+		},
 	}
 }
 
@@ -89,6 +95,15 @@ func checkpointsOfOthers(k *kit) {
 	k.wrong(p, "another key")
 	p.Told(k.ctx(), "elsewhere", audit.Vouching{Notes: []string{k.foreign(key, 10, 10)}})
 	k.wrong(p, "no checkpoint of its log")
+	p.Forget("elsewhere")
+	k.wrong(p, "another key")
+	p.Forget("plant")
+	k.wrong(p)
+	unknown := audit.Checkpoint{Origin: "holdfast/plant/n/2", Size: 1, Time: k.now()} // nothing has come of that log yet
+	note, err := unknown.Sign(key)
+	k.ok(err)
+	told(note)
+	k.wrong(p)
 	has(1, 5, 6, 8)
 	told(k.foreign(key, 11, 11))
 	has(1, 5, 6, 11)
