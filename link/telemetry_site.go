@@ -43,12 +43,12 @@ type shipper struct {
 // shippedLog is what a site knows of one of its logs.
 type shippedLog struct {
 	log    sites.Log
-	former bool       // the site begins no more records in it
+	former bool       // the site appends to a later one
 	there  sites.Copy // at central, as it last said
-	heard bool       // it has said so since it was away
-	told  bool       // it has ever said so
-	live  int64      // later records came while central was there
-	rests time.Time  // until then nothing is sent
+	heard  bool       // it has said so since it was away
+	told   bool       // it has ever said so
+	live   int64      // later records came while central was there
+	rests  time.Time  // until then nothing is sent
 }
 
 // piece is a range of records that go in one batch.

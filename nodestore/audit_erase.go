@@ -22,6 +22,9 @@ var _ audit.Eraser = (*Audit)(nil)
 // EraseValues implements audit.Eraser.
 func (a *Audit) EraseValues(ctx context.Context, log *rows.AuditLog, places []audit.Place, newest rows.Instant, reason, actor string) (gone int64, err error) {
 	if err = a.db.Change(ctx, side.Cost{Rows: len(places), LastRoom: true}, func(tx side.Tx) error {
+		if err := lockedHolds(tx); err != nil {
+			return err
+		}
 		var since int64
 		err := tx.Read(newestHold, nil, func(scan side.Scan) error { return scan(&since) })
 		if err == nil && rows.Instant(since) > newest {

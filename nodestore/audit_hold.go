@@ -11,7 +11,17 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-const dropHold = `DELETE FROM hf_audit_hold WHERE name = $1`
+const (
+	// lockHolds keeps other changes that make holds or heed them from happening at the same time.
+	lockHolds = `SELECT log FROM hf_audit_log WHERE log > 0 ORDER BY log LIMIT 1 FOR UPDATE`
+	dropHold  = `DELETE FROM hf_audit_hold WHERE name = $1`
+)
+
+// lockedHolds locks the holds until the transaction ends. What the transaction reads of them later is what it goes by.
+func lockedHolds(tx side.Tx) error {
+	var log int64
+	return tx.Read(lockHolds, nil, func(scan side.Scan) error { return scan(&log) })
+}
 
 var _ audit.Holds = (*Audit)(nil)
 
@@ -37,7 +47,12 @@ func (a *Audit) Hold(ctx context.Context, h *audit.Hold) error {
 	if err == nil {
 		row := rows.AuditHold{Name: h.Name, Filter: string(filter), Reason: h.Reason, Actor: h.Actor, Since: rows.Now}
 		err = a.decided(ctx, audit.CodeHold, h.Name, h.Actor, audit.Decision{Filter: &h.Filter, Reason: h.Reason}, holdfast.ErrConflict,
-			func(tx side.Tx) (int64, error) { return tx.Add(&row) })
+			func(tx side.Tx) (int64, error) {
+				if err := lockedHolds(tx); err != nil { // so that a later hold has a later instant
+					return 0, err
+				}
+				return tx.Add(&row)
+			})
 	}
 	if err != nil {
 		return fmt.Errorf("make audit hold %q: %w", h.Name, err)

@@ -62,6 +62,9 @@ func (a *Audit) Old(ctx context.Context, log, after, last int64, keep time.Durat
 // Cut implements audit.Store.
 func (a *Audit) Cut(ctx context.Context, log, last int64, hash audit.Hash, newest rows.Instant) (done bool, err error) {
 	if err := a.db.Change(ctx, side.Cost{LastRoom: true}, func(tx side.Tx) error {
+		if err := lockedHolds(tx); err != nil {
+			return err
+		}
 		n, err := tx.Exec(cutLog, log, last, hash[:], int64(newest))
 		if done = n > 0; err != nil || !done {
 			return err

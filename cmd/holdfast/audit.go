@@ -37,8 +37,9 @@ result in its health report. An export (--file) needs neither the node nor its f
 Name the witness, best a copy from another machine: without it nobody can tell whether
 the last records were deleted together with their checkpoints.
 
-The exit code is 0 if the logs are intact, 7 if they are intact but not covered by a
-recent checkpoint or with a gap on record, 8 if one is broken, and 1 if they could not be read.`,
+The exit code is 0 if the logs are intact; 7 if they are intact but not covered by a
+recent checkpoint, no key is known, records are missing on record, or values are gone
+without one; 8 if one is broken; and 1 if they could not be read.`,
 		Example: `  holdfast audit verify --config /etc/holdfast/holdfast.yaml
   holdfast audit verify --data /var/lib/holdfast --witness /mnt/witness/shop-12 --json
   holdfast audit verify --file audit.jsonl --key "$VERIFIER_KEY"
