@@ -29,7 +29,7 @@ func TestHoldsThatAreMadeMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close(t.Context()) //nolint:errcheck // nothing is left to do
+	defer lock.Close(t.Context())
 	exec := func(text string) {
 		if _, err := lock.Exec(t.Context(), text); err != nil {
 			t.Error(err)
