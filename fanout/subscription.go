@@ -78,7 +78,7 @@ const (
 	// DefaultConcurrency is how many requests a subscriber gets at a time.
 	DefaultConcurrency = 8
 	maxConcurrency     = 256
-	maxTimeout         = 5 * time.Minute
+	maxTimeout         = 2 * time.Minute // as the adapter
 	maxPer             = time.Hour
 	maxCount           = 10_000
 	maxSecrets         = 8
