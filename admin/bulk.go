@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -157,8 +158,11 @@ func (b Bulk) Do(ctx context.Context, a *bulk.Action, item string) (refusal stri
 		err = b.notification(ctx, &req, item)
 	}
 	// What is wrong with the row is said once; what is wrong with the node may be over soon.
-	if p, ok := errors.AsType[*api.Problem](err); ok && p.Status < 500 {
+	switch p, ok := errors.AsType[*api.Problem](err); {
+	case ok && (p.Status < http.StatusInternalServerError || p.Status == http.StatusNotImplemented):
 		return p.Detail, nil
+	case ok && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusInsufficientStorage):
+		return "", fmt.Errorf("%w: %w", holdfast.ErrUnavailable, err)
 	}
 	return "", err
 }

@@ -247,31 +247,23 @@ func (s Events) Explain(ctx context.Context, source, id, after string, limit int
 	return out, nil
 }
 
-// deliveriesTo returns how the deliveries to those that match stand, by subscription.
+// deliveriesTo returns how the deliveries to a page of subscriptions stand, by subscription.
 func (s Events) deliveriesTo(ctx context.Context, event int64, to []fanout.Explanation) (map[string]*api.EventDelivery, error) {
-	want := map[string]bool{}
-	for i := range to {
-		if to[i].Matched {
-			want[to[i].Subscription.ID] = true
-		}
-	}
 	got := map[string]*api.EventDelivery{}
-	for after := int64(0); len(got) < len(want); {
-		list, err := s.Hub.Book.Store().Deliveries(ctx, event, after, mostDeliveries)
-		if err != nil {
-			return nil, s.refuse(ctx, "read the deliveries of the event", err)
-		}
-		for i := range list {
-			if after = list[i].Seq; list[i].Request == "" && want[list[i].Subscription] {
-				d, err := s.delivery(ctx, &list[i])
-				if err != nil {
-					return nil, err
-				}
-				got[list[i].Subscription] = &d
+	if len(to) == 0 {
+		return got, nil
+	}
+	list, err := s.Hub.Book.Store().DeliveriesTo(ctx, event, to[0].Subscription.ID, to[len(to)-1].Subscription.ID)
+	if err != nil {
+		return nil, s.refuse(ctx, "read the deliveries of the event", err)
+	}
+	for i := range list {
+		if id := list[i].Subscription; got[id] == nil {
+			d, err := s.delivery(ctx, &list[i])
+			if err != nil {
+				return nil, err
 			}
-		}
-		if len(list) < mostDeliveries {
-			break
+			got[id] = &d
 		}
 	}
 	return got, nil

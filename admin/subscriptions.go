@@ -60,30 +60,42 @@ func (s Subscriptions) List(ctx context.Context, after string, limit int) (out a
 	}
 	limit, out.Subscriptions = cmp.Or(limit, usualPage), []api.Subscription{}
 	version, err := hub.Book.Version(ctx)
-	for more := true; more && err == nil; {
-		var some []fanout.Subscription
-		if some, err = hub.Book.Store().SubscriptionsAt(ctx, version, after, limit); err != nil {
+	for range mostLooks {
+		if err != nil {
 			break
 		}
-		more = len(some) == limit
+		size := max(limit, leastLook)
+		var some []fanout.Subscription
+		if some, err = hub.Book.Store().SubscriptionsAt(ctx, version, after, size); err != nil {
+			break
+		}
 		for i := range some {
-			after = some[i].ID
-			if !s.visible(ctx, &some[i]) {
+			if after = some[i].ID; !s.visible(ctx, &some[i]) {
 				continue
 			}
 			if out.Subscriptions = append(out.Subscriptions, s.show(&some[i])); len(out.Subscriptions) == limit {
-				if more || i < len(some)-1 {
+				if len(some) == size || i < len(some)-1 {
 					out.Next = after
 				}
 				return out, nil
 			}
 		}
+		if len(some) < size {
+			return out, nil
+		}
 	}
 	if err != nil {
 		return out, s.refuse(ctx, "list subscriptions", err)
 	}
+	out.Next = after
 	return out, nil
 }
+
+// A caller who may see few subscriptions of many gets a page that is not full, and where to go on.
+const (
+	leastLook = 500 // that are read at once
+	mostLooks = 10  // for one page
+)
 
 // Get returns one subscription.
 func (s Subscriptions) Get(ctx context.Context, id string) (out api.Subscription, err error) {

@@ -67,9 +67,9 @@ type Store interface {
 	Bulks(ctx context.Context, before string, limit int) ([]Action, error)
 	// BulkRows returns the rows behind the first so many.
 	BulkRows(ctx context.Context, id string, after int64, limit int) ([]Row, error)
-	// ClaimBulk takes the oldest action that is Running and that nobody else holds, for a time. It
-	// returns false if there is none.
-	ClaimBulk(ctx context.Context, holder string, lease time.Duration) (Action, bool, error)
+	// ClaimBulk takes the oldest action behind that of an id which is Running and which nobody else holds,
+	// for a time. It returns false if there is none. after empty: the oldest of all.
+	ClaimBulk(ctx context.Context, holder string, lease time.Duration, after string) (Action, bool, error)
 	// RecordBulk records what became of the next rows of an action that the holder has claimed, and
 	// holds it on. After the last row a Running action is Done. If another holder has it, or has
 	// recorded meanwhile, the error wraps ErrState.

@@ -141,7 +141,7 @@ func TestARowThatWasDoneBeforeACrashIsRefused(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 0, 5, func(r *rig) {
 		r.did["0"], r.did["1"] = 1, 1 // by a node whose record was lost
-		if _, _, err := r.store.ClaimBulk(r.Context(), "dead", 30*time.Second); err != nil {
+		if _, _, err := r.store.ClaimBulk(r.Context(), "dead", 30*time.Second, ""); err != nil {
 			r.Fatal(err)
 		}
 		r.run(20 * time.Second)
@@ -174,5 +174,34 @@ func TestPauseAndCancel(t *testing.T) {
 		}
 		r.run(time.Minute)
 		r.is(bulk.Cancelled, 5, 0)
+	})
+}
+
+// An urgent action does not wait for a slow one, nor for one with a row that always fails: that is refused in
+// the end.
+func TestActionsTakeTurns(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 1, 100, func(r *rig) {
+		slow := r.id
+		r.fail = func(item string) error {
+			if item == "3" {
+				return errors.New("damaged")
+			}
+			return nil
+		}
+		r.run(10 * time.Second)
+		r.id = string(holdfast.NewID())
+		if err := errors.Join(
+			r.store.AddBulk(r.Context(), &bulk.Action{ID: r.id}),
+			r.store.GatherBulk(r.Context(), r.id, 0, []string{"urgent"}),
+			r.store.MoveBulk(r.Context(), r.id, bulk.Running, bulk.Gathering),
+		); err != nil {
+			r.Fatal(err)
+		}
+		r.run(2 * time.Second)
+		r.is(bulk.Done, 1, 0)
+		r.id = slow
+		r.run(time.Hour)
+		r.is(bulk.Done, 99, 1)
 	})
 }

@@ -37,7 +37,7 @@ type Book struct {
 	mu      sync.RWMutex // guards the fields below
 	version int64
 	topics  map[string]Topic
-	all     map[string]Subscription // with those that are gone, while the store keeps them
+	all     map[string]Subscription // with those that are gone, until it is read anew
 	index   *filter.Index
 	changed map[string]struct{} // since Routes has asked
 	checked time.Time           // zero: nothing has been read

@@ -1,50 +1,41 @@
 package fanout
 
 import (
-	"context"
 	"sync"
 	"time"
+)
+
+const (
+	// mostTurn is how long an attempt waits for its turn. One whose turn comes later goes back to the store, so
+	// that a stop and a pause need not wait for it.
+	mostTurn = 2 * time.Second
+	// mostRest is the longest that a lane rests between two looks at its rate, which may be raised meanwhile.
+	mostRest = time.Minute
 )
 
 // limiter keeps to a Rate. The zero value is ready.
 type limiter struct {
 	mu    sync.Mutex
 	rate  Rate
-	times []time.Time // when the last calls begin, as a ring
-	next  int
+	times []time.Time // when the last calls began, as a ring once there are so many
+	next  int         // the oldest of them
 }
 
-// wait blocks until a call may begin, or until ctx ends.
-func (l *limiter) wait(ctx context.Context, rate *Rate) error {
-	if rate == nil {
-		return nil
-	}
-	d := l.take(*rate, time.Now())
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
-// take returns how long the next call waits. One that does not wait for its turn leaves it unused.
+// take lets a call begin now and returns zero, or returns how long it is until one may begin.
 func (l *limiter) take(rate Rate, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rate != rate {
-		l.rate, l.times, l.next = rate, make([]time.Time, rate.Count), 0
+		l.rate, l.times, l.next = rate, nil, 0
 	}
-	at := now
-	if before := l.times[l.next]; !before.IsZero() && before.Add(rate.Per).After(at) {
-		at = before.Add(rate.Per)
+	if len(l.times) < rate.Count {
+		l.times = append(l.times, now)
+		return 0
 	}
-	l.times[l.next] = at
+	if wait := l.times[l.next].Add(rate.Per).Sub(now); wait > 0 {
+		return wait
+	}
+	l.times[l.next] = now
 	l.next = (l.next + 1) % len(l.times)
-	return at.Sub(now)
+	return 0
 }

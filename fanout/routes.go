@@ -120,14 +120,12 @@ func (r *Routes) route(s *Subscription, c *courier) holdfast.Route {
 	}
 	limit := cmp.Or(s.Concurrency, DefaultConcurrency)
 	timeout := cmp.Or(s.Timeout, r.Timeout) + margin
-	if s.Rate != nil { // each that is in hand waits for its turn
-		timeout += time.Duration(limit/s.Rate.Count+1) * s.Rate.Per
-	}
 	return holdfast.Route{Deliverer: c, Retry: schedule.Policy(), Timeout: timeout, Limit: limit, ChargeAll: true, OwnSchedule: true}
 }
 
-// margin is how much longer an attempt may take than its request: the deliverer keeps the time itself.
-const margin = 5 * time.Second
+// margin is how much longer an attempt may take than its request: it may wait for its turn first, and the
+// deliverer keeps the time itself.
+const margin = mostTurn + 5*time.Second
 
 // courier delivers the messages of one subscription.
 type courier struct {
@@ -139,18 +137,44 @@ type courier struct {
 
 // Deliver implements holdfast.Deliverer.
 func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
-	s, err := c.ask(ctx)
-	if err != nil {
+	if err := c.turn(ctx); err != nil {
 		return holdfast.Receipt{}, err
-	}
-	if err := c.limit.wait(ctx, s.Rate); err != nil {
-		return holdfast.Receipt{}, &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "rate", Err: fmt.Errorf("wait for the turn: %w", err)}
 	}
 	receipt, err := c.to.Deliver(ctx, m)
 	if err != nil && c.routes.Gone(err) {
 		c.pause(ctx)
 	}
 	return receipt, err
+}
+
+// turn waits until the subscription may be called. If that takes long, or it is not active any more, the
+// message goes back to the store, and its lane waits.
+func (c *courier) turn(ctx context.Context) error {
+	for {
+		s, err := c.ask(ctx)
+		switch {
+		case err != nil:
+			return err
+		case s.State != Active:
+			return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: s.State.String(), Err: fmt.Errorf("the subscription is %s", s.State)}
+		case s.Rate == nil:
+			return nil
+		}
+		wait := c.limit.take(*s.Rate, time.Now())
+		switch {
+		case wait <= 0:
+			return nil
+		case wait > mostTurn:
+			return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "rate", RetryAfter: min(wait, mostRest), Err: fmt.Errorf("its turn is in %s", wait.Round(time.Second))}
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "rate", Err: fmt.Errorf("wait for the turn: %w", ctx.Err())}
+		case <-t.C:
+		}
+	}
 }
 
 // ask returns the subscription as it is now.

@@ -44,6 +44,8 @@ type Store interface {
 	Data(ctx context.Context, event int64) ([]byte, error)
 	// Deliveries returns the deliveries of an event, with those of its resends, from the one behind after on.
 	Deliveries(ctx context.Context, event, after int64, limit int) ([]Delivery, error)
+	// DeliveriesTo returns those to the subscriptions with the ids from first to last, by id.
+	DeliveriesTo(ctx context.Context, event int64, first, last string) ([]Delivery, error)
 
 	// PurgeEvents deletes some of the events that were received longer ago than keep and whose messages are
 	// all purged, also those of their resends, from the one behind after on. next is where to go on; zero: there are no more.

@@ -18,7 +18,7 @@ const bulkColumns = ` id, list, verb, request, actor, rate, state, total, next, 
 const (
 	oneBulk   = `SELECT` + bulkColumns + `WHERE id = $1`
 	bulksDown = `SELECT` + bulkColumns + `WHERE id < $1 ORDER BY id DESC LIMIT $2`
-	freeBulk  = `SELECT` + bulkColumns + `WHERE state = 'running' AND id > '' AND (holder IS NULL OR holder = $1 OR held_until <= hf_now()) ORDER BY id LIMIT 1`
+	freeBulk  = `SELECT` + bulkColumns + `WHERE state = 'running' AND id > $2 AND (holder IS NULL OR holder = $1 OR held_until <= hf_now()) ORDER BY id LIMIT 1`
 	bulkRows  = `SELECT seq, item, coalesce(outcome, 'open'), coalesce(detail, '') FROM hf_bulk_row WHERE bulk = $1 AND seq > $2 ORDER BY seq LIMIT $3`
 
 	growBulk = `UPDATE hf_bulk SET total = total + $3 WHERE id = $1 AND state = 'gathering' AND total = $2`
@@ -169,12 +169,12 @@ func (s *Bulks) BulkRows(ctx context.Context, id string, after int64, limit int)
 }
 
 // ClaimBulk implements bulk.Store.
-func (s *Bulks) ClaimBulk(ctx context.Context, holder string, lease time.Duration) (a bulk.Action, some bool, err error) {
+func (s *Bulks) ClaimBulk(ctx context.Context, holder string, lease time.Duration, after string) (a bulk.Action, some bool, err error) {
 	find := func(scan side.Scan) (err error) {
 		a, err = s.scan(scan)
 		return err
 	}
-	if err = s.db.Read(ctx, freeBulk, []any{holder}, find); err == nil && a.ID != "" {
+	if err = s.db.Read(ctx, freeBulk, []any{holder, after}, find); err == nil && a.ID != "" {
 		// It is read again with the claim: somebody else may have gone on with it meanwhile.
 		err = s.db.Change(ctx, side.Cost{}, func(tx side.Tx) error {
 			changed, err := tx.Exec(holdBulk, a.ID, holder, rows.Micros(lease))

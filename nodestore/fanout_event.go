@@ -24,11 +24,12 @@ const (
 	eventData       = `SELECT payload FROM hf_bundle WHERE seq = $1`
 	deliveryColumns = ` seq, subscription, version, message, coalesce(state, 0) AS state, coalesce(settled, 0) AS settled, coalesce(request, '') AS request, coalesce(actor, '') AS actor FROM hf_delivery `
 	deliveriesOf    = `SELECT` + deliveryColumns + `WHERE event = $1 AND seq > $2 UNION ALL SELECT` + deliveryColumns + `WHERE resends = $1 AND seq > $2 ORDER BY seq LIMIT $3`
+	deliveriesTo    = `SELECT` + deliveryColumns + `WHERE event = $1 AND subscription >= $2 AND subscription <= $3 ORDER BY subscription, seq`
 
-	oldestEvents = `SELECT e.seq, e.received, coalesce((SELECT 1 FROM hf_delivery AS d WHERE d.event = e.seq AND d.state IS NULL LIMIT 1),
+	oldestEvents = `SELECT e.seq, e.received, e.matched, coalesce((SELECT 1 FROM hf_delivery AS d WHERE d.event = e.seq AND d.state IS NULL LIMIT 1),
 			(SELECT 1 FROM hf_delivery AS d WHERE d.resends = e.seq AND d.state IS NULL LIMIT 1), 0)
 		FROM hf_event AS e WHERE e.seq > $1 AND e.seq < (SELECT max(seq) FROM hf_event) ORDER BY e.seq LIMIT 500`
-	dropDeliveries   = `DELETE FROM hf_delivery WHERE event >= $1 AND event <= $2`
+	dropDeliveries   = `DELETE FROM hf_delivery WHERE seq IN (SELECT seq FROM hf_delivery WHERE event >= $1 AND event <= $2 ORDER BY event, seq LIMIT 2000)`
 	dropEvents       = `DELETE FROM hf_event WHERE seq >= $1 AND seq <= $2`
 	dropEventBundles = `DELETE FROM hf_bundle WHERE seq >= $1 AND seq <= $2 AND kind = '` + fanout.BundleKind + `'`
 
@@ -88,8 +89,17 @@ func (f *Fanout) Data(ctx context.Context, event int64) (data []byte, err error)
 }
 
 // Deliveries implements fanout.Store.
-func (f *Fanout) Deliveries(ctx context.Context, event, after int64, limit int) (list []fanout.Delivery, err error) {
-	err = f.db.Read(ctx, deliveriesOf, []any{event, after, int64(limit)}, func(scan side.Scan) error {
+func (f *Fanout) Deliveries(ctx context.Context, event, after int64, limit int) ([]fanout.Delivery, error) {
+	return f.deliveries(ctx, deliveriesOf, event, after, int64(limit))
+}
+
+// DeliveriesTo implements fanout.Store.
+func (f *Fanout) DeliveriesTo(ctx context.Context, event int64, first, last string) ([]fanout.Delivery, error) {
+	return f.deliveries(ctx, deliveriesTo, event, first, last)
+}
+
+func (f *Fanout) deliveries(ctx context.Context, sql string, args ...any) (list []fanout.Delivery, err error) {
+	err = f.db.Read(ctx, sql, args, func(scan side.Scan) error {
 		var d fanout.Delivery
 		var id, request string
 		var state, settled int64
@@ -104,7 +114,7 @@ func (f *Fanout) Deliveries(ctx context.Context, event, after int64, limit int) 
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the deliveries of event %d: %w", event, err)
+		return nil, fmt.Errorf("read the deliveries of event %d: %w", args[0], err)
 	}
 	return list, nil
 }
@@ -115,15 +125,11 @@ func (f *Fanout) PurgeEvents(ctx context.Context, keep time.Duration, after int6
 	if err != nil {
 		return 0, 0, fmt.Errorf("purge events: %w", err)
 	}
-	type span struct {
-		first, last int64
-		n           int
-	}
 	var spans []span
 	over, joined, read := true, false, 0
 	err = f.db.Read(ctx, oldestEvents, []any{after}, func(scan side.Scan) error {
-		var seq, received, waits int64
-		if err := scan(&seq, &received, &waits); err != nil {
+		var seq, received, matched, waits int64
+		if err := scan(&seq, &received, &matched, &waits); err != nil {
 			return err
 		}
 		read++
@@ -133,28 +139,16 @@ func (f *Fanout) PurgeEvents(ctx context.Context, keep time.Duration, after int6
 		switch next = seq; {
 		case waits != 0:
 			joined = false
-		case joined:
-			spans[len(spans)-1].last, spans[len(spans)-1].n = seq, spans[len(spans)-1].n+1
-		default:
-			spans, joined = append(spans, span{seq, seq, 1}), true
+			return nil
+		case !joined:
+			spans, joined = append(spans, span{first: seq}), true
 		}
+		spans[len(spans)-1].add(seq, matched)
 		return nil
 	})
 	for _, s := range spans {
 		if err == nil {
-			err = f.db.Change(ctx, side.Cost{Rows: 3 * s.n}, func(tx side.Tx) error {
-				for _, sql := range []string{dropDeliveries, dropEvents, dropEventBundles} {
-					if _, err := tx.Exec(sql, s.first, s.last); err != nil {
-						return err
-					}
-				}
-				for _, sql := range []string{dropResends, dropResent} {
-					if _, err := tx.Exec(sql, s.last); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			err = f.dropEvents(ctx, &s)
 		}
 		if err == nil {
 			purged += s.n
@@ -169,5 +163,43 @@ func (f *Fanout) PurgeEvents(ctx context.Context, keep time.Duration, after int6
 	return purged, next, nil
 }
 
-// eventsAtOnce is how many rows oldestEvents returns.
-const eventsAtOnce = 500
+const (
+	eventsAtOnce     = 500  // that oldestEvents returns
+	deliveriesAtOnce = 2000 // that dropDeliveries deletes
+)
+
+// span is events that go together.
+type span struct {
+	first, last int64
+	n           int // events
+	matched     int // their deliveries, at first
+}
+
+func (s *span) add(event, matched int64) {
+	s.last, s.n, s.matched = event, s.n+1, s.matched+int(matched)
+}
+
+// dropEvents deletes the events of a span: their deliveries piece by piece, so that others may write in
+// between, and the events with the last ones.
+func (f *Fanout) dropEvents(ctx context.Context, s *span) (err error) {
+	for more := true; more && err == nil; {
+		err = f.db.Change(ctx, side.Cost{Rows: min(s.matched, deliveriesAtOnce) + 2*s.n}, func(tx side.Tx) error {
+			n, err := tx.Exec(dropDeliveries, s.first, s.last)
+			if more = n == deliveriesAtOnce; err != nil || more {
+				return err
+			}
+			for _, sql := range []string{dropEvents, dropEventBundles} {
+				if _, err := tx.Exec(sql, s.first, s.last); err != nil {
+					return err
+				}
+			}
+			for _, sql := range []string{dropResends, dropResent} {
+				if _, err := tx.Exec(sql, s.last); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return err
+}

@@ -118,7 +118,7 @@ func (k *kit) rowsOf(a *bulk.Action, n int) []bulk.Row {
 
 func (k *kit) claimed(holder string, lease time.Duration) bulk.Action {
 	k.t.Helper()
-	a, some, err := k.Bulks.ClaimBulk(k.ctx(), holder, lease)
+	a, some, err := k.Bulks.ClaimBulk(k.ctx(), holder, lease, "")
 	if err != nil || !some {
 		k.t.Fatalf("claim: %t, %v", some, err)
 	}
@@ -127,7 +127,7 @@ func (k *kit) claimed(holder string, lease time.Duration) bulk.Action {
 
 func (k *kit) unclaimed(holder string, lease time.Duration) {
 	k.t.Helper()
-	if a, some, err := k.Bulks.ClaimBulk(k.ctx(), holder, lease); err != nil || some {
+	if a, some, err := k.Bulks.ClaimBulk(k.ctx(), holder, lease, ""); err != nil || some {
 		k.t.Errorf("claimed %+v, %v, want none", a, err)
 	}
 }

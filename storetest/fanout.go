@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/fanout"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // fanouts tests what topics, subscriptions and events need of a store.
@@ -26,6 +27,7 @@ func fanouts(t *testing.T, m Maker) {
 		"an event that matches nothing is stored":      eventOfNothing,
 		"an event that comes again":                    eventAgain,
 		"an event goes after its messages":             eventsPurged,
+		"a large event goes piece by piece":            largeEventPurged,
 		"former versions go after their events":        versionsPurged,
 		"an event is sent again":                       eventResent,
 		"an event goes after its resends":              resendsPurged,
@@ -244,6 +246,11 @@ func eventWithMessages(k *kit) {
 	if len(list) != 2 || list[0].Subscription != "a" || list[0].Version != version || list[0].Purged {
 		k.t.Fatalf("deliveries: %+v", list)
 	}
+	for r, want := range map[[2]string]int{{"a", "b"}: 2, {"b", "z"}: 1, {"aa", "aa"}: 0} {
+		if to, err := k.Fanout.DeliveriesTo(k.ctx(), e.Seq, r[0], r[1]); err != nil || len(to) != want || want > 0 && to[want-1] != list[1] {
+			k.t.Errorf("deliveries to %q: %+v, %v", r, to, err)
+		}
+	}
 	c := k.claimOf(fanout.Lane("a"), 2)
 	if len(c) != 1 || c[0].Message.ID != list[0].Message || string(c[0].Message.Payload) != `{"total": 12.50}` || c[0].Message.Endpoint != "order.paid" ||
 		c[0].Message.Headers["ce-id"] != "e" || c[0].Message.Headers["ce-region"] != "eu" {
@@ -383,6 +390,43 @@ func eventsPurged(k *kit) {
 	}
 	if got := k.publish(h, eventOf("over")); got.Duplicate {
 		k.t.Error("what is purged is new when it comes again")
+	}
+}
+
+func largeEventPurged(k *kit) {
+	h := k.hub()
+	k.topic(h, "orders")
+	k.publish(h, eventOf("small"))
+	const n = 4100
+	b := holdfast.Bundle{
+		Kind: fanout.BundleKind, Source: Source, ID: "large", Payload: []byte("{}"),
+		Parent: &rows.Event{ID: "large", Source: Source, Topic: "orders", Attributes: "{}", Matched: n, Received: rows.Now},
+	}
+	for range n {
+		id := holdfast.NewID()
+		b.Messages = append(b.Messages, holdfast.Message{ID: id, Destination: fanout.Lane("a"), Endpoint: "order.paid"})
+		b.Rows = append(b.Rows, &rows.Delivery{Subscription: "a", Message: string(id), Settled: rows.None})
+	}
+	if results, err := k.Full.Bundle(k.ctx(), b); err != nil || results[0].Err != nil {
+		k.t.Fatal(results, err)
+	}
+	large := k.event("large").Seq
+	k.publish(h, eventOf("newest"))
+	for {
+		claims := k.claimOf(fanout.Lane("a"), n)
+		if len(claims) == 0 {
+			break
+		}
+		k.winAll(claims, delivered())
+	}
+	k.put(holdfast.Message{})
+	k.pass(24 * time.Hour)
+	k.purge(holdfast.Retention{Delivered: time.Hour})
+	if n := k.purgeEvents(time.Hour); n != 2 {
+		k.t.Errorf("%d events went, want the small and the large one", n)
+	}
+	if left := k.deliveries(large); len(left) > 0 {
+		k.t.Errorf("%d deliveries of it are left", len(left))
 	}
 }
 

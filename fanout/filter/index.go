@@ -7,7 +7,7 @@ import (
 )
 
 // Index holds the filters of subscriptions. The zero value is empty and ready. Several goroutines
-// may use an Index; Set and Remove hold the others up for microseconds.
+// may use an Index. Set and Remove hold the others up, for about a millisecond at most: filters are compiled before.
 type Index struct {
 	mu   sync.RWMutex
 	subs map[string]*subscription
@@ -90,12 +90,24 @@ func (x *Index) arrange(w way) {
 			x.shared[*a]++
 		}
 	}
-	slices.SortStableFunc(w, func(a, b *atom) int {
+	type counted struct {
+		*atom
+
+		shared int
+	}
+	order := make([]counted, len(w))
+	for i, a := range w {
+		order[i] = counted{a, x.shared[*a]}
+	}
+	slices.SortStableFunc(order, func(a, b counted) int {
 		return cmp.Or(
 			cmp.Compare(min(a.form, isKeyOrAbsent), min(b.form, isKeyOrAbsent)),
-			cmp.Compare(x.shared[*b], x.shared[*a]),
+			cmp.Compare(b.shared, a.shared),
 			cmp.Compare(a.field.source, b.field.source))
 	})
+	for i := range order {
+		w[i] = order[i].atom
+	}
 }
 
 // Len returns how many subscriptions there are that can get events.

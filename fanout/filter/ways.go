@@ -10,7 +10,7 @@ import (
 type way []*atom
 
 // maxWays bounds the ways of one subscription. Beyond it, ways leave atoms out.
-const maxWays = 1024
+const maxWays = 256
 
 // ways returns the ways in which c can hold. A clause that never holds has none.
 func ways(c *clause) []way {

@@ -65,3 +65,5 @@ CREATE TABLE hf_delivery (
 
 CREATE INDEX hf_delivery_event ON hf_delivery (event, seq);
 CREATE INDEX hf_delivery_resends ON hf_delivery (resends, seq) WHERE resends IS NOT NULL;
+CREATE INDEX hf_delivery_to ON hf_delivery (event, subscription);
+CREATE INDEX hf_delivery_open ON hf_delivery (event) WHERE state IS NULL;
