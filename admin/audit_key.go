@@ -24,7 +24,10 @@ func (a Audit) Rotate(ctx context.Context, in *api.AuditRotation, wrong ...api.F
 		a.Log().LogAttrs(ctx, slog.LevelWarn, "audit key not changed", slog.Any("error", err))
 		return out, api.WrongState.Problem("the file of the new key, beside audit.key, cannot be used; the node's log says why")
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, audit.ErrWitness):
+		return out, api.Unavailable.Problem("the witness is away: either nothing has changed, or the change ends by itself once it is back; then sign a checkpoint, which names the key, before asking again").With("Retry-After", "60")
+	case err != nil:
 		return out, a.unsigned(ctx, err)
 	}
 	a.noted(ctx, "audit key changed", slog.String("key", c.Signer()), slog.String("reason", in.Reason))

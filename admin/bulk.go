@@ -72,7 +72,16 @@ func (b Bulk) check(req *api.BulkRequest) (faults []api.Fault) {
 		faults = append(faults, api.Fault{Field: field, Value: api.Clip(value), Problem: problem})
 	}
 	f := &req.Filter
+	if req.List != "events" {
+		for field, given := range map[string]bool{"filter.topic": f.Topic != "", "subscription": req.Subscription != "", "matchNow": req.MatchNow} {
+			if given {
+				add(field, "", "is of events; leave it out")
+			}
+		}
+	}
 	switch req.List {
+	case "events":
+		return append(faults, b.checkResend(req)...)
 	case "messages":
 		for field, value := range map[string]string{"channel": f.Channel, "list": f.List, "type": f.Type, "site": f.Site, "subject": f.Subject, "from": f.From, "to": f.To} {
 			if value != "" {
@@ -89,16 +98,12 @@ func (b Bulk) check(req *api.BulkRequest) (faults []api.Fault) {
 			}
 		}
 	default:
-		add("list", req.List, "is not a list; write messages or notifications")
+		add("list", req.List, "is not a list; write messages, notifications or events")
 	}
 	if _, known := verbNamed(req.Verb); !known {
 		add("verb", req.Verb, "is not known; write retry, discard, run or reschedule")
 	}
-	for field, n := range map[string]int64{"first": req.First, "rate": req.Rate} {
-		if n < 0 {
-			add(field, fmt.Sprint(n), "must not be negative")
-		}
-	}
+	faults = append(faults, negative(req)...)
 	if req.Verb == "reschedule" {
 		now := time.Now()
 		in, wrong := waitUntil(&api.RescheduleRequest{In: req.In, At: req.At}, now)
@@ -109,6 +114,16 @@ func (b Bulk) check(req *api.BulkRequest) (faults []api.Fault) {
 	}
 	if req.Force && (req.Verb != "retry" || req.List != "messages") {
 		add("force", "true", "goes with retry of messages; leave it out")
+	}
+	return faults
+}
+
+// negative reports numbers below zero.
+func negative(req *api.BulkRequest) (faults []api.Fault) {
+	for field, n := range map[string]int64{"first": req.First, "rate": req.Rate} {
+		if n < 0 {
+			faults = append(faults, api.Fault{Field: field, Value: fmt.Sprint(n), Problem: "must not be negative"})
+		}
 	}
 	return faults
 }
@@ -134,9 +149,12 @@ func (b Bulk) Do(ctx context.Context, a *bulk.Action, item string) (refusal stri
 		return "the action is damaged, and cannot be read", nil
 	}
 	ctx = As(ctx, a.Actor, api.Everything()) // who is narrowed cannot add an action
-	if a.List == "messages" {
+	switch a.List {
+	case "messages":
 		err = b.message(ctx, &req, item)
-	} else {
+	case "events":
+		err = b.event(ctx, a.ID, &req, item)
+	default:
 		err = b.notification(ctx, &req, item)
 	}
 	// What is wrong with the row is said once; what is wrong with the node may be over soon.

@@ -49,8 +49,11 @@ func (b Bulk) snapshot(ctx context.Context, req *api.BulkRequest) (*snapshot, er
 		s.most = int(min(req.First, MostBulk+1))
 	}
 	page := b.messages
-	if req.List == "notifications" {
+	switch req.List {
+	case "notifications":
 		page = b.notifications
+	case "events":
+		page = b.events
 	}
 	for after := ""; ; {
 		next, err := page(ctx, req, after, s)

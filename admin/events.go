@@ -163,6 +163,11 @@ func (s Events) Get(ctx context.Context, source, id, after string) (out api.Even
 	}
 	out = api.EventDetail{StoredEvent: storedOf(&e), Data: data, Deliveries: make([]api.EventDelivery, 0, len(list))}
 	for i := range list {
+		if shown, err := s.shown(ctx, &list[i]); err != nil {
+			return out, err
+		} else if !shown {
+			continue
+		}
 		d, err := s.delivery(ctx, &list[i])
 		if err != nil {
 			return out, err
@@ -175,9 +180,25 @@ func (s Events) Get(ctx context.Context, source, id, after string) (out api.Even
 	return out, nil
 }
 
+// shown reports whether the caller's scope has the subscription of a delivery, as it was when the event came.
+// What that subscriber answered is not for others.
+func (s Events) shown(ctx context.Context, d *fanout.Delivery) (bool, error) {
+	if Granted(ctx).Whole() {
+		return true, nil
+	}
+	one, err := s.Hub.Book.Store().SubscriptionAt(ctx, d.Subscription, d.Version)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, s.refuse(ctx, "read a subscription of the event", err)
+	}
+	return Subscriptions(s).visible(ctx, &one), nil
+}
+
 // delivery tells how one delivery stands.
 func (s Events) delivery(ctx context.Context, d *fanout.Delivery) (out api.EventDelivery, err error) {
-	out = api.EventDelivery{Subscription: d.Subscription, Message: string(d.Message), State: d.State.String(), Settled: instant(d.Settled), Purged: d.Purged}
+	out = api.EventDelivery{Subscription: d.Subscription, Message: string(d.Message), State: d.State.String(), Settled: instant(d.Settled), Purged: d.Purged, Resend: string(d.Request), Actor: d.Actor}
 	if d.Purged {
 		return out, nil
 	}

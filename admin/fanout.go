@@ -18,8 +18,8 @@ type Hub struct {
 	Publisher *fanout.Publisher
 	Book      *fanout.Book
 	Schedule  fanout.Schedule // of subscriptions without one
-	// Seal seals a secret of a subscription.
-	Seal func(subscription, secret string) (string, error)
+	// Seal seals a secret of a subscription, whose other settings are set.
+	Seal func(s *fanout.Subscription, use fanout.Use, secret string) (string, error)
 	// Check returns the faults of how a subscription is delivered, each a *holdfast.FieldError.
 	Check func(s *fanout.Subscription) error
 	// Try sends a subscriber an event that is not stored.

@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/fanout"
-	"github.com/holdfast-mq/holdfast/internal/keyring"
 )
 
 // Subscriptions offers the subscriptions to events.
@@ -47,9 +46,7 @@ func (s Subscriptions) show(one *fanout.Subscription) api.Subscription {
 	if r := one.Rate; r != nil {
 		out.Rate = &api.Rate{Count: r.Count, Per: formatDuration(r.Per)}
 	}
-	for _, secret := range one.Secrets {
-		out.Secrets = append(out.Secrets, api.SigningSecret{Mark: keyring.Mark(secret.Sealed), Until: instant(secret.Until)})
-	}
+	showSecrets(&out, one.Settings)
 	counts := s.Outbox.Counts().Lanes[fanout.Lane(one.ID)]
 	out.Pending, out.Parked = &counts.Pending, &counts.Parked
 	return out
@@ -157,8 +154,13 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, spe
 	if exists && !s.visible(ctx, &old) {
 		return out, outside("subscription", one.ID)
 	}
-	if one.Secrets, err = s.sealed(&one, spec.Secrets, old.Secrets); err != nil {
-		return out, err
+	if !exists {
+		if err := s.unused(ctx, one.ID); err != nil {
+			return out, err
+		}
+	}
+	if faults := s.seal(&one, spec, old.Settings); len(faults) > 0 {
+		return out, api.Faulty(faults...)
 	}
 	if faults := api.FaultsOf(s.Hub.Check(&one)); len(faults) > 0 {
 		return out, api.Faulty(faults...)
@@ -175,31 +177,6 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, spe
 		return s.show(&old), nil
 	}
 	return s.store(ctx, one)
-}
-
-// sealed returns the secrets of a subscription as they are stored: new ones sealed, and those that are kept
-// by their marks.
-func (s Subscriptions) sealed(one *fanout.Subscription, given []api.SigningSecret, kept []fanout.Secret) (list []fanout.Secret, err error) {
-	for i, g := range given {
-		var next fanout.Secret
-		if g.Until != nil {
-			next.Until = g.Until.UTC()
-		}
-		field := fmt.Sprintf("secrets[%d]", i)
-		at := slices.IndexFunc(kept, func(k fanout.Secret) bool { return g.Mark != "" && keyring.Mark(k.Sealed) == g.Mark })
-		switch {
-		case g.Value != "":
-			if next.Sealed, err = s.Hub.Seal(one.ID, g.Value); err != nil {
-				return nil, api.Faulty(api.Fault{Field: field, Problem: "cannot be kept: " + err.Error()})
-			}
-		case at >= 0:
-			next.Sealed = kept[at].Sealed
-		default:
-			return nil, api.Faulty(api.Fault{Field: field, Value: api.Clip(g.Mark), Problem: "has no value, and is no mark of a secret that this subscription has"})
-		}
-		list = append(list, next)
-	}
-	return list, nil
 }
 
 func (s Subscriptions) store(ctx context.Context, one fanout.Subscription) (out api.Subscription, err error) {
@@ -223,6 +200,7 @@ func (s Subscriptions) read(id string, spec *api.SubscriptionSpec) (one fanout.S
 	one = fanout.Subscription{ID: id, Topics: spec.Topics, Filter: spec.Filter, Settings: fanout.Settings{
 		Description: spec.Description, URL: spec.URL, Headers: spec.Headers, Mode: spec.Mode, Concurrency: spec.Concurrency,
 	}}
+	readSecrets(spec, &one.Settings)
 	if len(one.Filter) == 0 || string(one.Filter) == "null" {
 		one.Filter = []byte("{}")
 	}

@@ -34,6 +34,8 @@ type Checkpoint struct {
 	Time   time.Time
 	// Keys have signed it. Two of them: the first one hands over to the second.
 	Keys []Public
+
+	note string // as the witness has it
 }
 
 // Signer returns the verifier key of the key that signs from then on.
@@ -194,8 +196,8 @@ func (l *Log) stored(ctx context.Context) (note string, c Checkpoint, err error)
 
 // Checkpoint signs what the log contains, keeps that, and gives it to the witness. It signs nothing
 // if the log does not continue what it has signed before (ErrRewritten), and does nothing if there is
-// nothing new. A witness that cannot be read or written keeps nothing from being signed: it is told, and gets the newest
-// checkpoint once that is possible.
+// nothing new. A witness that cannot be read or written keeps nothing from being signed, except after a change of the key: it is
+// told, and gets the newest checkpoint once that is possible.
 func (l *Log) Checkpoint(ctx context.Context) error {
 	l.signing.Lock()
 	defer l.signing.Unlock()
@@ -223,6 +225,9 @@ func (l *Log) sign(ctx context.Context, next *Key) error {
 		return err
 	}
 	away := l.recall(origin)
+	if away != nil && next != nil { // no other checkpoint would follow until the witness is back
+		return away
+	}
 	if away == nil && l.Witness != nil && (newest == nil || l.witnessed.Size > newest.Size) && l.witnessed.Size > 0 {
 		newest = l.witnessed
 	}
@@ -333,6 +338,7 @@ func (l *Log) readWitness(origin string) (*Checkpoint, error) {
 		if err != nil {
 			return nil //nolint:nilerr // somebody else's line
 		}
+		c.note = text
 		if len(c.Keys) > 1 {
 			handed = append(handed, c.Keys)
 		}

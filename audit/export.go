@@ -89,6 +89,11 @@ func (x *Exporter) Begin(ctx context.Context, origin string) error {
 	if err == nil {
 		x.handed, err = handOvers(ctx, x.Reader, logs)
 	}
+	if err == nil && !x.log.Own {
+		var copied []string
+		copied, err = x.Reader.HandOvers(ctx, x.log.Origin)
+		x.handed = append(x.handed, copied...)
+	}
 	return err
 }
 
@@ -136,7 +141,10 @@ func (x *Exporter) Write(ctx context.Context, w io.Writer) error {
 	tail := ExportTrailer{Last: head.Before}
 	for after := x.log.Cut; err == nil && after < x.log.Size; {
 		var page []Stored
-		if page, err = x.page(ctx, after); err != nil || len(page) == 0 {
+		if page, err = x.page(ctx, after); err == nil && (len(page) == 0 || page[0].Seq != after+1) {
+			err = x.whole(ctx, after)
+		}
+		if err != nil || len(page) == 0 {
 			break
 		}
 		after = page[len(page)-1].Seq
@@ -176,6 +184,17 @@ func (x *Exporter) page(ctx context.Context, after int64) (list []Stored, err er
 		return nil
 	})
 	return list, err
+}
+
+// whole refuses to go on if records that follow a number were purged since the export began: it would have a hole.
+func (x *Exporter) whole(ctx context.Context, after int64) error {
+	logs, err := x.Reader.Logs(ctx)
+	for _, l := range logs {
+		if l.Log == x.log.Log && l.Cut > after {
+			return fmt.Errorf("the records up to %d were purged meanwhile; export again", l.Cut)
+		}
+	}
+	return err
 }
 
 func (x *Exporter) one(out form, s *Stored, tail *ExportTrailer) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/audit"
@@ -40,6 +41,48 @@ func (s *shelf) export(t *testing.T, f audit.Filter) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// A purge takes what a slow export has not read yet. The export must not look whole.
+func TestAnExportThatAPurgeOvertakes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for range 30 {
+		r.grow(20)
+	}
+	s := r.shelf()
+	x := &audit.Exporter{Reader: s}
+	if err := x.Begin(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	s.log.Cut, s.records = 400, s.records[400:]
+	var b bytes.Buffer
+	if err := x.Write(t.Context(), &b); err == nil || !strings.Contains(err.Error(), "purged meanwhile") {
+		t.Errorf("got %v and %d bytes", err, b.Len())
+	}
+}
+
+// Who knows the first key of a site verifies an export of central's copy.
+func TestAnExportOfACopyHasItsHandOvers(t *testing.T) {
+	t.Parallel()
+	r, _ := keyed(t)
+	first, origin := r.log.Key.Public(), must(r.log.Origin(t.Context()))
+	r.grow(20)
+	if _, _, err := r.log.Rotate(t.Context(), "it is old", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	r.grow(5)
+	s := r.shelf()
+	s.log.Own = false
+	x := &audit.Exporter{Reader: s}
+	var b bytes.Buffer
+	if err := errors.Join(x.Begin(t.Context(), origin), x.Write(t.Context(), &b)); err != nil {
+		t.Fatal(err)
+	}
+	report, err := audit.VerifyExport(t.Context(), bytes.NewReader(b.Bytes()), audit.VerifyOptions{Keys: []audit.Public{first}})
+	if err != nil || report.Status != audit.Intact || report.Logs[0].Anchored != r.size() {
+		t.Errorf("%+v, %v", report, err)
+	}
 }
 
 // both verifies an export twice, and reports what the first one says and whether the second one agrees.

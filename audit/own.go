@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -101,6 +102,13 @@ func (l *Log) opened(ctx context.Context) (Record, error) {
 	covered := f.Size
 	if newest != nil {
 		f.Checkpoint, covered = newest.Note, max(newest.Size, covered)
+	}
+	if l.Witness != nil && l.Key != nil { // one that cannot be read keeps no log from being opened
+		if c, err := l.readWitness(f.Origin); err != nil {
+			l.Logger.WarnContext(ctx, "the new audit log may not tell all that the one before has lost", slog.Any("error", err))
+		} else if c.Size > 0 && (newest == nil || c.Size > newest.Size) {
+			f.Checkpoint, covered = c.note, max(c.Size, covered)
+		}
 	}
 	f.Lost = max(covered-former.Cut-stands, 0)
 	r.Extra, err = json.Marshal(f)

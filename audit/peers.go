@@ -24,14 +24,17 @@ type Vouching struct {
 // mostNotes limits how many notes, and how many logs of one peer, are looked at.
 const mostNotes = 4
 
-// maxNote limits the bytes of a note of another node.
-const maxNote = 4 << 10
+// maxNote limits the bytes of a note of another node, and maxOrigin those of the name of its log.
+const (
+	maxNote   = 4 << 10
+	maxOrigin = 256
+)
 
 // PeerStore keeps checkpoints of other nodes' logs, beside those of its own. Package nodestore implements it.
 type PeerStore interface {
 	SignedReader
-	// Following returns the first checkpoint of a log above a size that hands over to another key, or else the
-	// newest one above it. Nil: there is none.
+	// Following returns the first checkpoint of a log that hands over to another key, of those of a size and above, or
+	// else the newest of those. Nil: there is none.
 	Following(ctx context.Context, origin string, size int64) (*rows.AuditCheckpoint, error)
 	// Witness keeps a checkpoint of another node's log. Of those that came within a day it keeps the first and the
 	// newest, and each that hands over to another key. before is the size of the newest one until now, or zero.
@@ -45,8 +48,8 @@ type PeerStore interface {
 type Peers struct {
 	Log   *Log
 	Store PeerStore
-	// Of reports whether a log may be one of this peer.
-	Of     func(peer, origin string) bool
+	// Owner returns the peer whose log it is; "": that is not known yet.
+	Owner  func(ctx context.Context, origin string) (peer string, err error)
 	Logger *slog.Logger
 
 	mu    sync.Mutex
@@ -62,7 +65,7 @@ type peer struct {
 
 type peerState struct {
 	heard  bool
-	ours   Checkpoint // the largest of our present log that it holds
+	ours   Checkpoint // the newest of our present log that it says it holds
 	note   string
 	theirs []string // names of its logs, the newest last
 	wrong  string   // what does not fit; empty: everything does
@@ -115,16 +118,19 @@ func (p *Peers) Told(ctx context.Context, name string, v Vouching) {
 // returned compares what a peer holds of our log with the log.
 func (p *Peers) returned(ctx context.Context, name string, of *peerState, text string) error {
 	c, err := parseNote(text)
-	if err != nil || p.Log.Key == nil || !slices.Contains(c.Keys, p.Log.Key.Public()) {
-		return nil //nolint:nilerr // nobody else can say anything of our log
+	if err != nil || p.Log.Key == nil {
+		return nil //nolint:nilerr // it says nothing of our log
 	}
 	origin, err := p.Log.Origin(ctx)
-	if err != nil || origin != c.Origin || c.Size == of.ours.Size && c.Root == of.ours.Root {
-		return err // of a log before a restore, the first record of the present one tells
+	if err != nil || origin != c.Origin || c.Size == of.ours.Size && c.Root == of.ours.Root && slices.Equal(c.Keys, of.ours.Keys) {
+		return err // a log before a restore is compared by who verifies
 	}
 	logs, err := p.Store.Logs(ctx)
 	if err != nil {
 		return err
+	}
+	if ours, err := p.ours(ctx, &c, logs); err != nil || !ours {
+		return err // nobody else can say anything of our log
 	}
 	i := slices.IndexFunc(logs, func(l *rows.AuditLog) bool { return l.Origin == origin })
 	switch {
@@ -143,16 +149,35 @@ func (p *Peers) returned(ctx context.Context, name string, of *peerState, text s
 	if err != nil { // so that everybody who verifies the store finds it
 		return errors.Join(err, p.Store.AddCheckpoint(ctx, rowOf(&c, text)))
 	}
-	if of.ours.Origin != c.Origin || c.Size > of.ours.Size {
-		of.ours = c
-	}
+	of.ours = c // it may be smaller than before: the peer was restored
 	return nil
+}
+
+// ours reports whether a checkpoint was signed by our key, by one that has handed over to it, or by one to which it has
+// handed over: another node that shares the log did that.
+func (p *Peers) ours(ctx context.Context, c *Checkpoint, logs []*rows.AuditLog) (bool, error) {
+	key := p.Log.Key.Public()
+	if slices.Contains(c.Keys, key) {
+		return true, nil
+	}
+	notes, err := handOvers(ctx, p.Store, logs)
+	if err != nil {
+		return false, err
+	}
+	known := believed([]Public{key}, keysOf(notes))
+	return slices.ContainsFunc(c.Keys, func(k Public) bool { return known[k] }), nil
 }
 
 // keep keeps a checkpoint of a peer's log.
 func (p *Peers) keep(ctx context.Context, name string, of *peerState, text string) error {
 	c, err := parseNote(text)
-	if err != nil || !p.Of(name, c.Origin) {
+	owner := ""
+	if err == nil && len(c.Origin) <= maxOrigin {
+		if owner, err = p.Owner(ctx, c.Origin); err != nil || owner == "" {
+			return err // it is sent again
+		}
+	}
+	if owner != name {
 		return fmt.Errorf("%w: %s sends what is no checkpoint of its log", errPeer, name)
 	}
 	known := slices.Contains(of.theirs, c.Origin)
@@ -173,6 +198,8 @@ func (p *Peers) keep(ctx context.Context, name string, of *peerState, text strin
 		switch {
 		case err != nil:
 			return err
+		case c.Size == old.Size && c.Root == old.Root && c.Chain == old.Chain && len(c.Keys) > 1 && len(old.Keys) == 1 && c.Keys[0] == old.Keys[0]:
+			// The same, and it hands over.
 		case c.Size < old.Size, c.Size == old.Size && c.Root == old.Root && c.Chain == old.Chain:
 			return nil // it does not know yet what we hold
 		case c.Size == old.Size:
@@ -206,21 +233,28 @@ func rowOf(c *Checkpoint, text string) *rows.AuditCheckpoint {
 // Tell returns what a peer is to be told. origins are its logs, as far as it has named them.
 func (p *Peers) Tell(ctx context.Context, name string, origins ...string) (Vouching, error) {
 	p.mu.Lock()
-	of, heard, size := p.peers[name], false, int64(0)
-	var ours string
+	of, heard := p.peers[name], false
+	var ours Checkpoint
 	if of != nil {
-		heard, ours, size = of.heard, of.ours.Origin, of.ours.Size
+		heard, ours = of.heard, of.ours
 		origins = append(slices.Clone(of.theirs), origins...)
 	}
 	p.mu.Unlock()
 	var v Vouching
 	slices.Sort(origins)
 	for _, origin := range slices.Compact(origins) {
+		owner, err := p.Owner(ctx, origin)
+		if err != nil {
+			return v, err
+		}
+		if owner != name || len(v.Held) == mostNotes {
+			continue
+		}
 		c, err := p.Store.Newest(ctx, origin)
 		if err != nil {
 			return v, err
 		}
-		if c != nil && len(v.Held) < mostNotes && p.Of(name, origin) {
+		if c != nil {
 			v.Held = append(v.Held, c.Note)
 		}
 	}
@@ -231,11 +265,15 @@ func (p *Peers) Tell(ctx context.Context, name string, origins ...string) (Vouch
 	if err != nil {
 		return v, err
 	}
-	if ours != origin {
-		size = 0
+	from := int64(0)
+	if ours.Origin == origin {
+		from = ours.Size
+		if len(ours.Keys) > 1 {
+			from++
+		}
 	}
-	c, err := p.Store.Following(ctx, origin, size)
-	if err == nil && c != nil {
+	c, err := p.Store.Following(ctx, origin, from)
+	if err == nil && c != nil && (ours.Origin != origin || c.Size > ours.Size || HandsOver(c.Note)) {
 		v.Notes = []string{c.Note}
 	}
 	return v, err
@@ -257,6 +295,13 @@ func (p *Peers) Each(yield func(note string) error) error {
 		}
 	}
 	return nil
+}
+
+// Forget forgets what a peer has said, such as a site that was revoked. What it held and the log did not agree with stays in the store.
+func (p *Peers) Forget(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.peers, name)
 }
 
 // Standing says how many peers vouch for the log, since when the newest checkpoint that one of them holds is true, and what does

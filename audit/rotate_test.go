@@ -143,6 +143,13 @@ func TestAHandOverThatDied(t *testing.T) {
 		t.Error("the new key signs before the old one has handed over")
 	}
 	r.intact(old, oldV)
+	// The witness cannot be read: nothing is signed.
+	if _, _, err := node(r.log.Store, &unread{r.log.Witness, true}).Rotate(t.Context(), "r", "anna"); !errors.Is(err, audit.ErrWitness) {
+		t.Fatal(err)
+	}
+	if l := started(); l.Key.Public() != old {
+		t.Error("the key has changed without a witness")
+	}
 	// After the checkpoint, before the witness and the file.
 	if _, _, err := node(r.log.Store, &away{Witness: r.log.Witness, calls: 1}).Rotate(t.Context(), "r", "anna"); !errors.Is(err, audit.ErrWitness) {
 		t.Fatal(err)

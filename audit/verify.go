@@ -93,6 +93,7 @@ type verification struct {
 	from     Reader
 	exported bool // an export of one log, which has no tree
 	logs     []*rows.AuditLog
+	cuts     map[int64]int64   // how far each log was cut when the verification began
 	marks    map[string][]mark // of the witness, by origin
 	trusted  map[Public]bool
 	handed   []string // checkpoints by which keys handed over, besides those of the witness
@@ -120,7 +121,20 @@ func Verify(ctx context.Context, from Reader, o VerifyOptions) (Report, error) {
 	return verify(ctx, from, &verification{VerifyOptions: o})
 }
 
+// errPurging means that a purge went on for as long as the verification did.
+var errPurging = errors.New("records are being purged; verify again later")
+
+// verify reads the logs until no purge is in the way: its record may have come after that log was read.
 func verify(ctx context.Context, from Reader, v *verification) (r Report, err error) {
+	for range 3 {
+		if r, err = v.pass(ctx, from); !errors.Is(err, errPurging) {
+			break
+		}
+	}
+	return r, err
+}
+
+func (v *verification) pass(ctx context.Context, from Reader) (r Report, err error) {
 	if v.Now.IsZero() {
 		v.Now = time.Now()
 	}
@@ -144,6 +158,10 @@ func verify(ctx context.Context, from Reader, v *verification) (r Report, err er
 	}
 	if err := v.believe(ctx); err != nil {
 		return Report{}, err
+	}
+	v.cuts = map[int64]int64{}
+	for _, l := range v.logs {
+		v.cuts[l.Log] = l.Cut
 	}
 	// The newest own log first: it says what became of the former ones and of the copies.
 	slices.SortStableFunc(v.logs, func(a, b *rows.AuditLog) int {
@@ -262,7 +280,7 @@ func (v *verification) believes(m mark) bool {
 	return len(v.trusted) == 0 || slices.ContainsFunc(m.keys, func(k Public) bool { return v.trusted[k] })
 }
 
-// log verifies one log. Where records were purged meanwhile it begins again.
+// log verifies one log. Where records were purged meanwhile it begins again. errPurging: all logs must be read again.
 func (v *verification) log(ctx context.Context, number int64) (r LogReport, err error) {
 	for range 3 {
 		// What stands first, then what should: the node may append meanwhile.
@@ -283,11 +301,14 @@ func (v *verification) log(ctx context.Context, number int64) (r LogReport, err 
 		if err != nil {
 			return r, err
 		}
-		if r.Fault == "" || again.Cut == l.Cut {
-			break
+		switch {
+		case r.Fault == PurgeForged && l.Cut > v.cuts[number]:
+			return r, errPurging
+		case r.Fault == "" || again.Cut == l.Cut:
+			return r, nil
 		}
 	}
-	return r, nil
+	return r, errPurging
 }
 
 func (v *verification) row(ctx context.Context, number int64) (*rows.AuditLog, error) {

@@ -29,7 +29,7 @@ type rig struct {
 	calls int
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T, before ...func(l *audit.Log)) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "holdfast.db"), sqlite.Options{})
@@ -43,6 +43,9 @@ func newRig(t *testing.T) *rig {
 	l := &audit.Log{
 		Store: nodestore.New(db, nil).Audit, Journal: db, Describe: describe, Site: "site", Node: "node", Key: key,
 		Witness: audit.File(filepath.Join(dir, "witness")),
+	}
+	for _, f := range before {
+		f(l)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

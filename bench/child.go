@@ -32,11 +32,12 @@ type childArgs struct {
 
 // ready is the one line that a child prints, as JSON.
 type ready struct {
-	Address string  `json:"address,omitempty"`
-	ReadyMS float64 `json:"ready_ms,omitempty"`
-	OpenMS  float64 `json:"open_ms,omitempty"`
-	RSS     float64 `json:"rss_mb,omitempty"`
-	Peak    float64 `json:"peak_mb,omitempty"`
+	Address   string   `json:"address,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
+	ReadyMS   float64  `json:"ready_ms,omitempty"`
+	OpenMS    float64  `json:"open_ms,omitempty"`
+	RSS       float64  `json:"rss_mb,omitempty"`
+	Peak      float64  `json:"peak_mb,omitempty"`
 }
 
 // child is the parent's view of its child process.
@@ -94,7 +95,7 @@ func (c *child) end() error {
 func runChild(args []string) (err error) {
 	var a childArgs
 	f := flag.NewFlagSet("child", flag.ContinueOnError)
-	f.StringVar(&a.task, "task", "", "receive or backlog")
+	f.StringVar(&a.task, "task", "", "receive, backlog or webhook")
 	f.StringVar(&a.dir, "dir", "", "directory of its files")
 	f.StringVar(&a.profile, "profile", "", "file for a CPU profile")
 	f.StringVar(&a.contender, "contender", "", "name of what is measured")
@@ -116,8 +117,11 @@ func runChild(args []string) (err error) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	if a.task == "backlog" {
+	switch a.task {
+	case "backlog":
 		return backlogChild(ctx, a)
+	case "webhook":
+		return webhookChild(ctx)
 	}
 	return receiveChild(ctx, a)
 }

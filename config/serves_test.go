@@ -7,7 +7,7 @@ import (
 )
 
 // F1-36: one rule says which destinations a configuration knows, whether or
-// not their lanes stand: central, channels, a node's own inbox.
+// not their lanes stand: central, channels, subscriptions, a node's own inbox.
 func TestWhomAConfigurationServes(t *testing.T) {
 	t.Parallel()
 	named := map[string]config.Destination{"erp": config.DefaultDestination()}
@@ -16,9 +16,9 @@ func TestWhomAConfigurationServes(t *testing.T) {
 		yes  []string
 		no   []string
 	}{
-		"standalone": {config.Config{Role: config.Standalone, Destinations: named}, []string{"erp", "channel:mail", "channel:"}, []string{"central", "self", "old"}},
-		"site":       {config.Config{Role: config.Site, Destinations: named}, []string{"erp", "central"}, []string{"channel:mail", "self", "old"}},
-		"central":    {config.Config{Role: config.CentralOfSites}, []string{"channel:mail"}, []string{"central", "self", "erp"}},
+		"standalone": {config.Config{Role: config.Standalone, Destinations: named}, []string{"erp", "channel:mail", "channel:", "subscription:shop"}, []string{"central", "self", "old"}},
+		"site":       {config.Config{Role: config.Site, Destinations: named}, []string{"erp", "central"}, []string{"channel:mail", "subscription:shop", "self", "old"}},
+		"central":    {config.Config{Role: config.CentralOfSites}, []string{"channel:mail", "subscription:shop"}, []string{"central", "self", "erp"}},
 		"bare":       {config.Config{Role: config.Standalone}, []string{"self", "channel:mail"}, []string{"central", "erp"}},
 	} {
 		for _, to := range c.yes {

@@ -239,7 +239,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"parked":      {func(f *doctor.Findings) { f.File.Parked = map[string]int64{"inventory": 3} }, "parked", doctor.Warning, "inventory: 3"},
 		"unrouted":    {func(f *doctor.Findings) { f.File.Waiting = []string{"billing", "inventory"} }, "without a destination", doctor.Warning, "billing"},
 		"the way out": {func(f *doctor.Findings) { f.File.Waiting = []string{"billing"} }, "without a destination", doctor.Warning, "holdfast messages ls --state pending --destination billing"}, // F1-95
-		"of a node":   {func(f *doctor.Findings) { f.File.Waiting = []string{"inventory", "channel:mail"} }, "without a destination", doctor.OK, "none"},                                          // F1-36
+		"of a node":   {func(f *doctor.Findings) { f.File.Waiting = []string{"inventory", "channel:mail", "subscription:shop"} }, "without a destination", doctor.OK, "none"},                     // F1-36
 		"a held lane": {func(f *doctor.Findings) { f.File.Held = map[string]string{"inventory": "signature refused"} }, "lanes", doctor.Warning, "inventory: signature refused"},
 
 		"refused":         {unreached(holdfast.Unreachable, transport.CodeRefused), "inventory", doctor.Warning, "nobody listens"},

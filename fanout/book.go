@@ -90,18 +90,18 @@ func (b *Book) Subscription(ctx context.Context, id string) (s Subscription, fou
 	if err := b.refresh(ctx, freshFor); err != nil {
 		return s, false, err
 	}
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	s, found = b.all[id]
-	return s, found && !s.Gone, nil
+	s, found = b.Known(id)
+	return s, found, nil
 }
 
 // Known returns a subscription as the book has it, without a look at the store.
 func (b *Book) Known(id string) (s Subscription, found bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	s, found = b.all[id]
-	return s, found && !s.Gone
+	if s = b.all[id]; s.ID == "" || s.Gone {
+		return Subscription{}, false
+	}
+	return s, true
 }
 
 // Version returns the version of which the book is.

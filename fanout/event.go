@@ -40,7 +40,7 @@ type Stored struct {
 	Received time.Time // by the store
 }
 
-// Delivery is the part of one subscription in an event.
+// Delivery is the part of one subscription in an event, or in a resend of it.
 type Delivery struct {
 	Seq          int64 // of the message
 	Subscription string
@@ -48,7 +48,9 @@ type Delivery struct {
 	Message      holdfast.ID
 	State        holdfast.State // once the message is purged: the one that it had
 	Purged       bool
-	Settled      time.Time // of a purged message
+	Settled      time.Time   // of a purged message
+	Request      holdfast.ID // the resend; empty: the event itself
+	Actor        string      // who asked for the resend
 }
 
 // normalize fills what is not given, but for the time, and checks the rest. The error wraps ErrInvalid.

@@ -42,16 +42,38 @@ type Store interface {
 	EventsOf(ctx context.Context, id holdfast.ID) ([]Stored, error)
 	// Data returns the data of an event.
 	Data(ctx context.Context, event int64) ([]byte, error)
-	// Deliveries returns the deliveries of an event from the one behind after on.
+	// Deliveries returns the deliveries of an event, with those of its resends, from the one behind after on.
 	Deliveries(ctx context.Context, event, after int64, limit int) ([]Delivery, error)
 	// DeliveriesTo returns those to the subscriptions with the ids from first to last, by id.
 	DeliveriesTo(ctx context.Context, event int64, first, last string) ([]Delivery, error)
 
 	// PurgeEvents deletes some of the events that were received longer ago than keep and whose messages are
-	// all purged, from the one behind after on. next is where to go on; zero: there are no more.
+	// all purged, also those of their resends, from the one behind after on. next is where to go on; zero: there are no more.
 	PurgeEvents(ctx context.Context, keep time.Duration, after int64) (purged int, next int64, err error)
 	// PurgeVersions deletes some former versions of subscriptions for which no event can ask.
 	PurgeVersions(ctx context.Context) (more bool, err error)
+}
+
+// Before returns the number behind the last event that was received before at. topic empty: of all.
+func Before(ctx context.Context, s Store, topic string, at time.Time) (seq int64, err error) {
+	newest, err := s.Events(ctx, Query{Topic: topic, Limit: 1})
+	if err != nil || len(newest) == 0 {
+		return 1, err
+	}
+	low, high := int64(1), newest[0].Seq+1 // what is below low came before
+	for low < high {
+		middle := high - (high-low)/2
+		list, err := s.Events(ctx, Query{Topic: topic, Before: middle, Limit: 1})
+		switch {
+		case err != nil:
+			return 0, err
+		case len(list) == 0 || list[0].Received.Before(at):
+			low = middle
+		default:
+			high = list[0].Seq
+		}
+	}
+	return low, nil
 }
 
 // Query selects events.

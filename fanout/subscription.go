@@ -50,15 +50,17 @@ func (s State) String() string {
 
 // Settings say where the events of a subscription go, and how. They are stored as JSON.
 type Settings struct {
-	Description string            `json:"description,omitempty"`
-	URL         string            `json:"url"`
-	Headers     map[string]string `json:"headers,omitempty"`     // sent with each request
-	Secrets     []Secret          `json:"secrets,omitempty"`     // that sign requests; none: they are not signed
-	Mode        string            `json:"mode,omitempty"`        // of the adapter; empty: its default
-	Schedule    *Schedule         `json:"schedule,omitempty"`    // nil: the node's
-	Concurrency int               `json:"concurrency,omitempty"` // requests at a time; zero: DefaultConcurrency
-	Rate        *Rate             `json:"rate,omitempty"`        // nil: no limit
-	Timeout     time.Duration     `json:"timeout,omitempty"`     // of one request; zero: the adapter's
+	Description   string            `json:"description,omitempty"`
+	URL           string            `json:"url"`
+	Headers       map[string]string `json:"headers,omitempty"`       // sent with each request
+	Secrets       []Secret          `json:"secrets,omitempty"`       // that sign requests; none: they are not signed
+	Authorization *Authorization    `json:"authorization,omitempty"` // of requests; nil: they have none
+	TLS           *TLS              `json:"tls,omitempty"`           // nil: the usual one
+	Mode          string            `json:"mode,omitempty"`          // of the adapter; empty: its default
+	Schedule      *Schedule         `json:"schedule,omitempty"`      // nil: the node's
+	Concurrency   int               `json:"concurrency,omitempty"`   // requests at a time; zero: DefaultConcurrency
+	Rate          *Rate             `json:"rate,omitempty"`          // nil: no limit
+	Timeout       time.Duration     `json:"timeout,omitempty"`       // of one request; zero: the adapter's
 }
 
 // Secret signs the requests to a subscriber. It is stored sealed.
@@ -78,7 +80,7 @@ const (
 	// DefaultConcurrency is how many requests a subscriber gets at a time.
 	DefaultConcurrency = 8
 	maxConcurrency     = 256
-	maxTimeout         = 2 * time.Minute // as the adapter
+	maxTimeout         = 2 * time.Minute // as that of the adapter
 	maxPer             = time.Hour
 	maxCount           = 10_000
 	maxSecrets         = 8
@@ -137,6 +139,7 @@ func (s *Subscription) Validate() error {
 			faults = append(faults, err)
 		}
 	}
+	faults = append(append(faults, s.checkAuthorization()...), s.checkTLS()...)
 	return invalid(append(faults, checkHeaders(s.Headers))...)
 }
 

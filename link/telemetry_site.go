@@ -42,8 +42,9 @@ type shipper struct {
 
 // shippedLog is what a site knows of one of its logs.
 type shippedLog struct {
-	log   sites.Log
-	there sites.Copy // at central, as it last said
+	log    sites.Log
+	former bool       // the site begins no more records in it
+	there  sites.Copy // at central, as it last said
 	heard bool       // it has said so since it was away
 	told  bool       // it has ever said so
 	live  int64      // later records came while central was there
@@ -54,6 +55,7 @@ type shippedLog struct {
 type piece struct {
 	of *shippedLog
 	sites.Range
+	former bool // its log was, when the piece was chosen
 }
 
 // ships is the loop of telemetry. No failure ends it.
@@ -108,11 +110,11 @@ func (h *shipper) round(ctx context.Context) (more bool, err error) {
 func (h *shipper) notice(list []sites.Log) (ask bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, l := range list {
+	for i, l := range list {
 		if h.logs[l.Origin] == nil {
 			h.logs[l.Origin] = &shippedLog{}
 		}
-		h.logs[l.Origin].log = l
+		h.logs[l.Origin].log, h.logs[l.Origin].former = l, i > 0
 		ask = ask || !h.logs[l.Origin].heard
 	}
 	return ask || len(list) > 0 && (h.again || time.Since(h.at) >= askEvery)
@@ -149,7 +151,7 @@ func (h *shipper) ask(ctx context.Context, list []sites.Log) error {
 		if !of.heard {
 			of.heard, of.live = true, l.Size
 		}
-		if i >= len(out.Copies) || !sound(out.Copies[i], l) {
+		if i >= len(out.Copies) || !sound(out.Copies[i], l, of.former) {
 			_ = h.refused(ctx, of, errUnsound(l)) // this log rests, others go on
 			continue
 		}
@@ -164,8 +166,9 @@ func errUnsound(l sites.Log) error {
 	return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: codeBroken, Err: fmt.Errorf("central says of log %s, which has %d records, what cannot be", l.Origin, l.Size)}
 }
 
-// sound reports whether central can have this of a log.
-func sound(c sites.Copy, l sites.Log) bool {
+// sound reports whether central can have this of a log. Of a former one it may have more than the site, whose store
+// went back.
+func sound(c sites.Copy, l sites.Log, former bool) bool {
 	if c.Origin != l.Origin {
 		return false
 	}
@@ -176,7 +179,7 @@ func sound(c sites.Copy, l sites.Log) bool {
 		}
 		last = g.Last
 	}
-	return len(c.Gaps) <= sites.MaxGaps+1 && c.Size >= 0 && c.Size <= l.Size
+	return len(c.Gaps) <= sites.MaxGaps+1 && c.Size >= 0 && (former || c.Size <= l.Size)
 }
 
 // plan chooses the next pieces: live records of all logs first.
@@ -205,7 +208,7 @@ func (h *shipper) plan(list []sites.Log) (pieces []piece) {
 // cut cuts a range into pieces of a batch each, as many as can be under way.
 func cut(pieces []piece, of *shippedLog, r sites.Range) []piece {
 	for ; r.First <= r.Last && len(pieces) < batchesAtOnce; r.First += sites.BatchRecords {
-		pieces = append(pieces, piece{of, sites.Range{First: r.First, Last: min(r.Last, r.First+sites.BatchRecords-1)}})
+		pieces = append(pieces, piece{of, sites.Range{First: r.First, Last: min(r.Last, r.First+sites.BatchRecords-1)}, of.former})
 	}
 	return pieces
 }
@@ -228,7 +231,7 @@ func (h *shipper) send(ctx context.Context, p piece) (r shipResult) {
 	if err != nil {
 		return shipResult{err: err}
 	}
-	if len(out.Copies) != 1 || !sound(out.Copies[0], b.Log) {
+	if len(out.Copies) != 1 || !sound(out.Copies[0], b.Log, p.former) {
 		return shipResult{err: errUnsound(b.Log)}
 	}
 	return shipResult{there: out.Copies[0], sent: true}

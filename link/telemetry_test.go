@@ -239,14 +239,27 @@ func TestTelemetryOfASiteThatWasRestored(t *testing.T) {
 		c.begin(w)
 		p := w.logged("plant")
 		p.records(20)
+		yesterday := *p.row()
+		yesterday.Head = bytes.Clone(p.head[:])
+		p.records(10)
 		p.run(false)
 		defer p.stop()
 		p.arrived(time.Minute, w.db)
-		first := &logged{plant: p.plant, log: p.log, origin: p.origin, size: p.size, head: p.head}
+		p.stop()
+		former := p.origin
 		p.open("plant")
+		p.put(func(tx side.Tx) error { return tx.Put(&yesterday) }) // a site sends what the row of its log counts
 		p.records(5)
+		p.renew()
+		p.run(false)
 		p.arrived(time.Minute, w.db)
-		first.arrived(time.Minute, w.db)
+		w.eventually(5*time.Minute, "all is well", func() bool {
+			s := p.Status().Telemetry
+			return s.Problem == "" && s.Backlog == 0 && p.Shipped(former) == yesterday.Size
+		})
+		if n, _ := there(w.t, w.db, former); n != 30 {
+			w.t.Errorf("central has %d records of the former log, want 30", n)
+		}
 	}, c.takes)
 }
 

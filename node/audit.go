@@ -73,9 +73,9 @@ const (
 	auditEvery = 24 * time.Hour
 )
 
-// purgeAudit deletes old records now and then.
+// purgeAudit deletes old records now and then, and not while the first verification begins.
 func (n *Node) purgeAudit(ctx context.Context) error {
-	for wait := auditAfter; ; wait = auditEvery {
+	for wait := 2 * auditAfter; ; wait = auditEvery {
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():

@@ -1,8 +1,8 @@
 package node
 
 import (
+	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
@@ -11,24 +11,18 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// newPeers makes the exchange of checkpoints with the other end of the link: each end is a witness of the other. of
-// is the prefix of the names of a peer's logs. It is nil if this node keeps no audit log.
-func (n *Node) newPeers(of func(peer string) string) link.Witness {
+// newPeers makes the exchange of checkpoints with the other end of the link: each end is a witness of the other.
+// owner returns the peer whose log it is. It is nil if this node keeps no audit log.
+func (n *Node) newPeers(owner func(ctx context.Context, origin string) (string, error)) link.Witness {
 	if n.audit == nil {
 		return nil
 	}
-	n.others = &audit.Peers{
-		Log: n.audit, Store: n.kept.Audit, Logger: n.log,
-		Of: func(peer, origin string) bool { return len(origin) <= 256 && strings.HasPrefix(origin, of(peer)) },
-	}
+	n.others = &audit.Peers{Log: n.audit, Store: n.kept.Audit, Logger: n.log, Owner: owner}
 	return n.others
 }
 
-// ofSite is the beginning of the names of a site's logs.
-func ofSite(site string) string { return strings.TrimSuffix(audit.Origin(site, "", ""), "/") }
-
-// ofAnybody is the beginning of the names of all logs: a site does not know the name of its central.
-func ofAnybody(string) string { return "holdfast/" }
+// ofCentral is the owner of all logs that a site hears of: it does not know the name of its central.
+func ofCentral(context.Context, string) (string, error) { return link.Uplink, nil }
 
 // witnesses are all that have checkpoints of this node's log, outside of its store. Nil: nobody.
 func (n *Node) witnesses() audit.Notes {
@@ -57,6 +51,20 @@ func (w witnesses) Each(yield func(note string) error) error {
 		}
 	}
 	return nil
+}
+
+// forgetRevoked forgets what sites said that were revoked, here or at another node of central. Their names are free again.
+func (n *Node) forgetRevoked(list []link.SiteInfo) {
+	gone := map[string]bool{}
+	for i := range list {
+		was, known := gone[list[i].Name]
+		gone[list[i].Name] = list[i].State == link.Revoked && (was || !known)
+	}
+	for name, is := range gone {
+		if is && n.others != nil {
+			n.others.Forget(name)
+		}
+	}
 }
 
 // vouched adds to the health of the audit log what other nodes say of it.

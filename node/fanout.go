@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/fanout"
-	"github.com/holdfast-mq/holdfast/internal/keyring"
 	"github.com/holdfast-mq/holdfast/internal/run"
 )
 
@@ -27,8 +26,8 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 	book := fanout.NewBook(n.kept.Fanout, n.log)
 	hub := &admin.Hub{
 		Publisher: &fanout.Publisher{Bundles: n.store, Book: book, Source: n.cfg.Source()}, Book: book, Schedule: scheduleOf(conf),
-		Seal: func(subscription, secret string) (string, error) {
-			return n.secrets.ring.Load().Seal(signing(subscription), []byte(secret))
+		Seal: func(s *fanout.Subscription, use fanout.Use, secret string) (string, error) {
+			return n.secrets.ring.Load().Seal(boundTo(s, use), []byte(secret))
 		},
 		Check: func(s *fanout.Subscription) error {
 			t, err := n.targetOf(s)
@@ -86,14 +85,40 @@ func scheduleOf(c *config.Webhooks) fanout.Schedule {
 // subscriber that verifies would refuse what is not signed.
 func (n *Node) targetOf(s *fanout.Subscription) (webhook.Target, error) {
 	t := webhook.Target{URL: s.URL, Headers: s.Headers, Mode: webhook.Mode(s.Mode), Timeout: s.Timeout}
-	for _, secret := range s.Secrets {
-		plain, err := n.secrets.ring.Load().Open(signing(s.ID), secret.Sealed)
+	if s.TLS != nil {
+		t.TLS = webhook.TLS{CA: s.TLS.CA, Cert: s.TLS.Cert}
+	}
+	for i, secret := range s.Sealed() {
+		plain, err := n.opened(s, secret)
 		if err != nil {
-			return webhook.Target{}, fmt.Errorf("secret %s of subscription %s: %w", keyring.Mark(secret.Sealed), s.ID, err)
+			return webhook.Target{}, fmt.Errorf("subscription %s: %w", s.ID, err)
 		}
-		t.Secrets = append(t.Secrets, webhook.Secret{Value: string(plain), Until: secret.Until})
+		switch secret.Use {
+		case fanout.ForSigning:
+			t.Secrets = append(t.Secrets, webhook.Secret{Value: plain, Until: s.Secrets[i].Until})
+		case fanout.ForAuthorization:
+			t.Auth = authOf(s.Authorization, plain)
+		case fanout.ForTLS:
+			t.TLS.Key = plain
+		}
 	}
 	return t, nil
+}
+
+func authOf(a *fanout.Authorization, secret string) (out webhook.Auth) {
+	switch a.Kind {
+	case fanout.Bearer:
+		out.Bearer = secret
+	case fanout.Basic:
+		out.Basic = &webhook.Basic{User: a.User, Password: secret}
+	case fanout.HeaderKey:
+		out.Key = &webhook.Key{Header: a.Header, Value: secret}
+	case fanout.OAuth2:
+		out.OAuth2 = &webhook.OAuth2{URL: a.URL, Client: a.Client, ClientSecret: secret, Scopes: a.Scopes}
+	case fanout.ZGW:
+		out.ZGW = &webhook.ZGW{Client: a.Client, Secret: secret}
+	}
+	return out
 }
 
 func shownExchange(e *webhook.Exchange) api.TestExchange {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/fanout"
@@ -13,10 +15,38 @@ import (
 // subscriptionTable is the table of the secrets of subscriptions.
 const subscriptionTable = "subscription"
 
-// signing returns what a secret that signs for a subscription is bound to. It is sent to nobody, so it is
-// not bound to a host.
-func signing(subscription string) keyring.Context {
-	return keyring.Context{Table: subscriptionTable, Row: subscription, Column: "signing"}
+// boundTo returns what a secret of a subscription is bound to. An authorization is bound to its kind and to
+// where it is sent, so that whoever may write subscriptions cannot have it sent to a host of their own. What
+// signs, and the key of a certificate, are sent to nobody.
+func boundTo(s *fanout.Subscription, use fanout.Use) keyring.Context {
+	at := keyring.Context{Table: subscriptionTable, Row: s.ID, Column: string(use)}
+	if use == fanout.ForAuthorization {
+		a := s.Authorization
+		at.Column = strings.Join([]string{at.Column, string(a.Kind), origin(s.URL), origin(a.URL)}, " ")
+	}
+	return at
+}
+
+// origin returns scheme, host and port of a URL.
+func origin(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
+}
+
+// opened returns a secret of a subscription. The error is a *holdfast.FieldError.
+func (n *Node) opened(s *fanout.Subscription, secret fanout.Sealed) (string, error) {
+	plain, err := n.secrets.ring.Load().Open(boundTo(s, secret.Use), *secret.Text)
+	if err == nil {
+		return string(plain), nil
+	}
+	problem := err.Error()
+	if secret.Use == fanout.ForAuthorization && errors.Is(err, keyring.ErrBroken) {
+		problem = "was given for another kind or host, to which alone it is sent: give it again"
+	}
+	return "", &holdfast.FieldError{Field: secret.Field, Value: keyring.Mark(*secret.Text), Problem: problem}
 }
 
 // subscriptionSecrets are the sealed secrets of subscriptions. Former versions keep theirs, which nobody
@@ -40,8 +70,8 @@ func (s subscriptionSecrets) Values(ctx context.Context, after string, limit int
 		}
 		for i := range list {
 			after = list[i].ID
-			for _, secret := range list[i].Secrets {
-				values = append(values, keyring.Value{Place: after, At: signing(after), Sealed: secret.Sealed})
+			for _, secret := range list[i].Sealed() {
+				values = append(values, keyring.Value{Place: after, At: boundTo(&list[i], secret.Use), Sealed: *secret.Text})
 			}
 		}
 		if len(values) > 0 || len(list) < limit {
@@ -76,9 +106,9 @@ func (s subscriptionSecrets) replace(ctx context.Context, id string, by map[stri
 			return err
 		}
 		found := false
-		for i := range one.Secrets {
-			if sealed := by[one.Secrets[i].Sealed]; sealed != "" {
-				one.Secrets[i].Sealed, found = sealed, true
+		for _, secret := range one.Sealed() {
+			if sealed := by[*secret.Text]; sealed != "" {
+				*secret.Text, found = sealed, true
 			}
 		}
 		if !found {

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
@@ -39,6 +41,10 @@ func (n *Node) sowHub(ctx context.Context, hub *admin.Hub) error {
 		spec, err := sown[api.SubscriptionSpec](seed.Subscriptions[id])
 		if err == nil {
 			_, err = admin.Subscriptions{Service: service}.Put(ctx, id, &spec, absent)
+		}
+		if errors.Is(err, holdfast.ErrConflict) { // it was deleted, and people have not decided about its messages
+			n.log.WarnContext(ctx, "subscription of the seed not made", slog.String("subscription", id), slog.Any("error", err))
+			continue
 		}
 		faults = append(faults, sowFaults(seed, "subscriptions."+id, err)...)
 	}

@@ -3,6 +3,7 @@ package node_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -167,6 +168,48 @@ func TestASecretOfASubscription(t *testing.T) {
 	}
 }
 
+// A token that is narrowed to topics sees of an event only what goes to subscriptions in its scope: what others
+// have answered is not for it.
+func TestAnEventShowsOnlyDeliveriesInTheScope(t *testing.T) {
+	t.Parallel()
+	conf := parse(t, "webhooks: {addresses: [127.0.0.0/8]}")
+	at := serve(t, conf)
+	c, err := client.New(at, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Topics().Put(t.Context(), "orders", api.TopicSpec{}); err != nil {
+		t.Fatal(err)
+	}
+	for id, topics := range map[string][]string{"own": {"orders"}, "of-all": {"*"}, "of-payroll": {"orders", "payroll"}} {
+		if _, err := c.Subscriptions().Put(t.Context(), id, api.SubscriptionSpec{Topics: topics, URL: "http://127.0.0.1:9"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := publish(t, c, api.NewEvent{Topic: "orders"})
+	boss, err := c.Tokens().Create(t.Context(), api.NewToken{Name: "boss", Role: api.RoleAdmin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = client.New(at, boss.Secret); err != nil {
+		t.Fatal(err)
+	}
+	narrow, err := c.Tokens().Create(t.Context(), api.NewToken{Name: "narrow", Role: api.RoleRead, Topics: []string{"orders"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for token, want := range map[string]int{boss.Secret: 3, narrow.Secret: 1} {
+		c, err := client.New(at, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Events().Get(t.Context(), "", taken.ID, "")
+		if err != nil || len(d.Deliveries) != want {
+			t.Errorf("%+v, %v, want %d deliveries", d, err, want)
+		}
+	}
+}
+
 // A paused subscription goes on getting messages, and gets them in their order (WH-02).
 func TestAPausedSubscriptionGetsItsMessagesInOrder(t *testing.T) {
 	t.Parallel()
@@ -229,6 +272,23 @@ func TestASubscriberThatWantsNoMore(t *testing.T) {
 	if err != nil || len(x.Subscriptions) != 1 || !x.Subscriptions[0].Matched || x.Subscriptions[0].State != "active" {
 		t.Errorf("explained after it was deleted: %+v, %v", x, err)
 	}
+	anew := api.SubscriptionSpec{Topics: []string{"orders"}, URL: "https://other.example"}
+	_, err = c.Subscriptions().Put(t.Context(), "shop", anew)
+	if p, refused := errors.AsType[*api.Problem](err); !refused || p.Status != http.StatusConflict {
+		t.Errorf("another one gets what was for the deleted one: %v", err)
+	}
+	for _, id := range []string{taken.ID, second.ID} {
+		d, err := c.Events().Get(t.Context(), "", id, "")
+		if err == nil {
+			_, err = c.Messages().Discard(t.Context(), d.Deliveries[0].Message)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Subscriptions().Put(t.Context(), "shop", anew); err != nil {
+		t.Errorf("after they were discarded: %v", err)
+	}
 }
 
 // A subscriber that is away is tried by its schedule, and holds up nobody.
@@ -260,7 +320,7 @@ func TestASubscriberThatIsAway(t *testing.T) {
 // A seed makes what does not exist, and leaves alone what people have changed. A fault refuses the start, with its place.
 func TestASeedOfTopicsAndSubscriptions(t *testing.T) {
 	t.Parallel()
-	conf := parse(t, "webhooks: {addresses: [127.0.0.0/8]}")
+	conf := withKeys(t, *parse(t, "webhooks: {addresses: [127.0.0.0/8]}"), 1)
 	conf.Webhooks.Seed = filepath.Join(t.TempDir(), "webhooks.yaml")
 	sow := func(text string) {
 		if err := os.WriteFile(conf.Webhooks.Seed, []byte(text), 0o600); err != nil {
@@ -272,7 +332,7 @@ func TestASeedOfTopicsAndSubscriptions(t *testing.T) {
 	if err := node.Serve(t.Context(), conf, node.Options{}); err == nil || !strings.Contains(err.Error(), "webhooks.yaml:3") || !strings.Contains(err.Error(), "subscriptions.shop.url") {
 		t.Fatalf("with a fault: %v", err)
 	}
-	sow(topics + "subscriptions:\n  shop: {topics: [orders], filter: {types: [order.*]}, url: https://shop.example, timeout: 5s}\n")
+	sow(topics + "subscriptions:\n  shop: {topics: [orders], filter: {types: [order.*]}, url: https://shop.example, timeout: 5s, authorization: {kind: bearer, secret: {value: hunter2}}}\n")
 	for range 2 {
 		t.Run("start", func(t *testing.T) {
 			c, err := client.New(serve(t, conf), "")
@@ -280,7 +340,7 @@ func TestASeedOfTopicsAndSubscriptions(t *testing.T) {
 				t.Fatal(err)
 			}
 			one, err := c.Subscriptions().Get(t.Context(), "shop")
-			if err != nil || one.URL == "" || string(one.Filter) != `{"types":["order.*"]}` || one.Timeout != "5s" {
+			if err != nil || one.URL == "" || string(one.Filter) != `{"types":["order.*"]}` || one.Timeout != "5s" || one.Authorization == nil || one.Authorization.Secret.Mark == "" {
 				t.Errorf("%+v, %v", one, err)
 			}
 			if one.URL == "https://shop.example" {

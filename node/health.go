@@ -83,6 +83,7 @@ func (n *Node) watchFile(ctx context.Context) error {
 		if n.role.sites != nil {
 			if list, err := n.role.sites(ctx); err == nil {
 				s.sites = list
+				n.forgetRevoked(list)
 			}
 		}
 		n.seen.Store(s)

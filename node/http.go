@@ -20,6 +20,7 @@ func (n *Node) patience() time.Duration {
 // serveHTTP answers requests until ctx ends, then lets those in hand end.
 func (n *Node) serveHTTP(ctx context.Context) error {
 	srv := n.front.srv
+	n.awaitFollowers(ctx)
 	n.front.answer(n.handler)
 	n.front.begin()
 	if n.state.CompareAndSwap(starting, ready) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -17,5 +18,8 @@ func TestTheConfigurationKnowsTheLanesOfANode(t *testing.T) {
 	}
 	if c := (config.Config{Role: config.CentralOfSites}); !c.Serves(notify.Lane("mail")) {
 		t.Errorf("a central does not know %s", notify.Lane("mail"))
+	}
+	if c := (config.Config{Role: config.Standalone}); !c.Serves(fanout.Lane("shop")) {
+		t.Errorf("a standalone node does not know %s", fanout.Lane("shop"))
 	}
 }

@@ -94,6 +94,26 @@ func TestCentralKnowsASiteByItsCredential(t *testing.T) {
 	if _, text := ask(t, "GET", central+"/v1/audit?site=box", ""); !strings.Contains(text, `"records":[]`) {
 		t.Errorf("a site that nobody has added: %s", text)
 	}
+	const held = "; checkpoints of it are held by 1 other node"
+	says := func(url, part string, want bool) {
+		t.Helper()
+		waittest.Until(t, fmt.Sprintf("%q in its health: %v", part, want), func() bool {
+			_, text := ask(t, "GET", url+"/_rf/health", "")
+			return strings.Contains(text, part) == want
+		})
+	}
+	for _, url := range []string{site, central} { // there is no checkpoint until one is asked for
+		if status, text := ask(t, "POST", url+"/v1/audit/checkpoint", ""); status != 200 {
+			t.Fatal(status, text)
+		}
+	}
+	says(central, "no checkpoint of its log", false)
+	says(site, held, true)
+	says(central, held, true)
+	if status, text := ask(t, "DELETE", central+"/v1/sites/plant-7", ""); status >= 300 {
+		t.Fatal(status, text)
+	}
+	says(central, held, false)
 }
 
 // A site and its central keep one another's checkpoints. A site whose log was cut, and all its checkpoints with it, learns from

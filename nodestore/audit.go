@@ -111,16 +111,19 @@ func (a *Audit) Lease(ctx context.Context, mine int64) (lease int64, err error) 
 
 // AddCheckpoint implements audit.Store.
 func (a *Audit) AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error {
-	if err := a.db.Change(ctx, side.Cost{}, func(tx side.Tx) error {
-		if audit.HandsOver(c.Note) {
-			return tx.Put(c)
-		}
-		_, err := tx.Add(c)
-		return err
-	}); err != nil {
+	if err := a.db.Change(ctx, side.Cost{}, func(tx side.Tx) error { return addCheckpoint(tx, c) }); err != nil {
 		return fmt.Errorf("add checkpoint %d of %s: %w", c.Size, c.Origin, err)
 	}
 	return nil
+}
+
+// addCheckpoint adds a checkpoint. One that hands over takes the place of one of the same size.
+func addCheckpoint(tx side.Tx, c *rows.AuditCheckpoint) error {
+	if audit.HandsOver(c.Note) {
+		return tx.Put(c)
+	}
+	_, err := tx.Add(c)
+	return err
 }
 
 // Standing implements audit.Store.

@@ -17,21 +17,28 @@ import (
 // A store writes events with their bundles, and the state of a delivery when it purges the message. An event
 // goes once all its messages have; the newest one stays, so that no number is used twice.
 const (
-	eventColumns = ` seq, id, source, topic, type, subject, at, attributes, actor, matched, version, received FROM hf_event `
-	events       = `SELECT` + eventColumns + `WHERE seq < $1 ORDER BY seq DESC LIMIT $2`
-	eventsOf     = `SELECT` + eventColumns + `WHERE id = $1 ORDER BY source`
-	eventsUnder  = `SELECT` + eventColumns + `WHERE topic = $3 AND seq < $1 ORDER BY seq DESC LIMIT $2`
-	eventData    = `SELECT payload FROM hf_bundle WHERE seq = $1`
-
-	deliveryColumns = ` seq, subscription, version, message, coalesce(state, 0), coalesce(settled, 0) FROM hf_delivery `
-	deliveriesOf    = `SELECT` + deliveryColumns + `WHERE event = $1 AND seq > $2 ORDER BY seq LIMIT $3`
+	eventColumns    = ` seq, id, source, topic, type, subject, at, attributes, actor, matched, version, received FROM hf_event `
+	events          = `SELECT` + eventColumns + `WHERE seq < $1 ORDER BY seq DESC LIMIT $2`
+	eventsOf        = `SELECT` + eventColumns + `WHERE id = $1 ORDER BY source`
+	eventsUnder     = `SELECT` + eventColumns + `WHERE topic = $3 AND seq < $1 ORDER BY seq DESC LIMIT $2`
+	eventData       = `SELECT payload FROM hf_bundle WHERE seq = $1`
+	deliveryColumns = ` seq, subscription, version, message, coalesce(state, 0) AS state, coalesce(settled, 0) AS settled, coalesce(request, '') AS request, coalesce(actor, '') AS actor FROM hf_delivery `
+	deliveriesOf    = `SELECT` + deliveryColumns + `WHERE event = $1 AND seq > $2 UNION ALL SELECT` + deliveryColumns + `WHERE resends = $1 AND seq > $2 ORDER BY seq LIMIT $3`
 	deliveriesTo    = `SELECT` + deliveryColumns + `WHERE event = $1 AND subscription >= $2 AND subscription <= $3 ORDER BY subscription, seq`
 
-	oldestEvents = `SELECT e.seq, e.received, e.matched, coalesce((SELECT 1 FROM hf_delivery AS d WHERE d.event = e.seq AND d.state IS NULL LIMIT 1), 0)
+	oldestEvents = `SELECT e.seq, e.received, e.matched, coalesce((SELECT 1 FROM hf_delivery AS d WHERE d.event = e.seq AND d.state IS NULL LIMIT 1),
+			(SELECT 1 FROM hf_delivery AS d WHERE d.resends = e.seq AND d.state IS NULL LIMIT 1), 0)
 		FROM hf_event AS e WHERE e.seq > $1 AND e.seq < (SELECT max(seq) FROM hf_event) ORDER BY e.seq LIMIT 500`
 	dropDeliveries   = `DELETE FROM hf_delivery WHERE seq IN (SELECT seq FROM hf_delivery WHERE event >= $1 AND event <= $2 ORDER BY event, seq LIMIT 2000)`
 	dropEvents       = `DELETE FROM hf_event WHERE seq >= $1 AND seq <= $2`
 	dropEventBundles = `DELETE FROM hf_bundle WHERE seq >= $1 AND seq <= $2 AND kind = '` + fanout.BundleKind + `'`
+
+	// A resend that came while its event went is kept until its messages are purged.
+	dropResends = `DELETE FROM hf_bundle WHERE kind = '` + fanout.ResendKind + `'
+		AND seq IN (SELECT d.event FROM hf_delivery AS d WHERE d.resends <= $1 AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.seq = d.resends))
+		AND NOT EXISTS (SELECT 1 FROM hf_delivery AS w WHERE w.event = hf_bundle.seq AND w.state IS NULL)`
+	dropResent = `DELETE FROM hf_delivery WHERE resends <= $1 AND state IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.seq = resends) AND NOT EXISTS (SELECT 1 FROM hf_bundle AS b WHERE b.seq = event)`
 )
 
 // Events implements fanout.Store.
@@ -94,11 +101,12 @@ func (f *Fanout) DeliveriesTo(ctx context.Context, event int64, first, last stri
 func (f *Fanout) deliveries(ctx context.Context, sql string, args ...any) (list []fanout.Delivery, err error) {
 	err = f.db.Read(ctx, sql, args, func(scan side.Scan) error {
 		var d fanout.Delivery
-		var id string
+		var id, request string
 		var state, settled int64
-		if err := scan(&d.Seq, &d.Subscription, &d.Version, &id, &state, &settled); err != nil {
+		if err := scan(&d.Seq, &d.Subscription, &d.Version, &id, &state, &settled, &request, &d.Actor); err != nil {
 			return err
 		}
+		d.Request = holdfast.ID(request)
 		if d.Message = holdfast.ID(id); state != 0 {
 			d.Purged, d.State, d.Settled = true, holdfast.State(state), f.db.Time(rows.Instant(settled))
 		}
@@ -182,6 +190,11 @@ func (f *Fanout) dropEvents(ctx context.Context, s *span) (err error) {
 			}
 			for _, sql := range []string{dropEvents, dropEventBundles} {
 				if _, err := tx.Exec(sql, s.first, s.last); err != nil {
+					return err
+				}
+			}
+			for _, sql := range []string{dropResends, dropResent} {
+				if _, err := tx.Exec(sql, s.last); err != nil {
 					return err
 				}
 			}

@@ -33,9 +33,9 @@ func (db *DB) Audit(ctx context.Context) (faults []string, err error) {
 		"a notification is of nothing": `SELECT seq::text FROM hf_notification WHERE seq NOT IN (SELECT seq FROM hf_message) AND seq NOT IN (SELECT seq FROM hf_notification_end)`,
 		"a delivery is not noted": `SELECT seq::text FROM hf_notification AS n WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = n.seq)
 			AND EXISTS (SELECT FROM hf_final AS f WHERE f.seq = n.seq AND f.state = 2) <> EXISTS (SELECT FROM hf_notification_end AS e WHERE e.seq = n.seq)`,
-		"a bundle has no first notification":           `SELECT seq::text FROM hf_bundle WHERE (seq, first) NOT IN (SELECT bundle, seq FROM hf_notification WHERE copy = 0) AND seq NOT IN (SELECT seq FROM hf_event)`,
+		"a bundle has no first notification":           `SELECT seq::text FROM hf_bundle WHERE (seq, first) NOT IN (SELECT bundle, seq FROM hf_notification WHERE copy = 0) AND seq NOT IN (SELECT seq FROM hf_event UNION ALL SELECT event FROM hf_delivery)`,
 		"an event is of no bundle":                     `SELECT seq::text FROM hf_event WHERE seq NOT IN (SELECT seq FROM hf_bundle)`,
-		"a delivery is of no event":                    `SELECT seq::text FROM hf_delivery WHERE event NOT IN (SELECT seq FROM hf_event)`,
+		"a delivery is of no event":                    `SELECT seq::text FROM hf_delivery WHERE coalesce(resends, event) NOT IN (SELECT seq FROM hf_event)`,
 		"a delivery is of nothing":                     `SELECT seq::text FROM hf_delivery WHERE (state IS NULL) <> (seq IN (SELECT seq FROM hf_message))`,
 		"a bundle is not there":                        `SELECT seq::text FROM (SELECT seq, bundle FROM hf_message UNION ALL SELECT seq, bundle FROM hf_notification) AS x WHERE bundle IS NOT NULL AND bundle NOT IN (SELECT seq FROM hf_bundle)`,
 		"a bundled message has a payload":              `SELECT seq::text FROM hf_message WHERE bundle IS NOT NULL AND payload <> ''`,

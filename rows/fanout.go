@@ -47,15 +47,18 @@ type Event struct {
 	Received   Instant `row:"received"`
 }
 
-// Delivery is one subscription's part of an event. Its seq is that of the message.
+// Delivery is one subscription's part of an event, or of a resend of one. Its seq is that of the message.
 type Delivery struct {
 	Seq          int64   `row:"seq,key"`
-	Event        int64   `row:"event,beside"`
+	Event        int64   `row:"event,beside"` // of a resend: the number of its bundle
 	Subscription string  `row:"subscription,exact"`
 	Version      int64   `row:"version"`    // of the subscription
 	Message      string  `row:"message"`    // its id
 	State        int64   `row:"state,null"` // of the message when it was purged; zero: it is there
 	Settled      Instant `row:"settled,null"`
+	Resends      int64   `row:"resends,null"` // the event that is sent again; zero: this is a first delivery, and the next are empty
+	Request      string  `row:"request,null"` // the id of the resend
+	Actor        string  `row:"actor,null"`   // who asked for it
 }
 
 // Table implements Row.

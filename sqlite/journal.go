@@ -53,7 +53,7 @@ func (j journal) Register(ctx context.Context, f holdfast.Follower) error {
 		if f.FromStart {
 			at = 0
 		}
-		tx.after = append(tx.after, func() { j.db.followed.Store(true) })
+		j.db.followed.Store(true) // before others see the follower; if it comes to nothing, some entries are written for nobody
 		_, err := tx.exec(addFollower, f.Name, at)
 		return err
 	}))

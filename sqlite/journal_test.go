@@ -89,3 +89,43 @@ func TestAFollowerWritesAlongWithOthers(t *testing.T) {
 		}
 	})
 }
+
+// Who sees a follower in the list may rely on it: what is appended from then on is kept for it, also while the
+// store itself has not yet answered the one who registers it.
+func TestAFollowerThatIsListedMissesNothing(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "a.db"), sqlite.Options{})
+	defer shut(t, db)
+	for i := range 100 {
+		ctx, stop := context.WithCancel(t.Context())
+		read, ended := make(chan struct{}, 1), make(chan error, 1)
+		go func() {
+			ended <- db.Project(ctx, holdfast.Follower{Name: "f"}, func(context.Context, []holdfast.Entry) ([]holdfast.Row, error) {
+				read <- struct{}{}
+				return nil, nil
+			})
+		}()
+		for {
+			if list, err := db.Followers(t.Context()); err != nil {
+				t.Fatal(err)
+			} else if len(list) == 1 {
+				break
+			}
+		}
+		if err := db.Append(t.Context(), holdfast.Entry{Kind: holdfast.Called, Code: "test", Subject: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-read:
+		case <-time.After(5 * time.Second):
+			t.Fatalf("round %d: the entry is lost", i)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Forget(t.Context(), "f"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

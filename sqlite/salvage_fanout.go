@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 
@@ -45,22 +46,35 @@ func (s *salvage) insertDelivery(tx *writeTx, d *rows.Delivery) error {
 	if d.State != 0 {
 		state, settled = d.State, int64(d.Settled)
 	}
-	n, err := tx.exec(salvageDelivery, d.Seq, d.Event, d.Subscription, d.Version, d.Message, state, settled)
+	var resends, request, actor driver.Value
+	if d.Resends != 0 {
+		resends, request, actor = d.Resends, d.Request, d.Actor
+	}
+	n, err := tx.exec(salvageDelivery, d.Seq, d.Event, d.Subscription, d.Version, d.Message, state, settled, resends, request, actor)
 	tx.w.db.taken.Store(max(tx.w.db.taken.Load(), d.Seq))
 	s.count(func(all *Damage) { all.Salvaged.plain(d.Table(), n) })
+	if err != nil || n == 0 || d.Resends == 0 {
+		return err
+	}
+	if known, ok := s.published(d.Seq); ok { // the name of a resend whose messages are purged
+		err = s.keepBundle(tx, known, false)
+	}
 	return err
 }
 
-// published returns what an event says about the bundle of its message seq, if the event is found.
-// With it the event itself is kept: the walk may not find it.
+// published returns what an event says about the bundle of its message seq, or about that of a resend, if
+// the event is found. With it the event itself is kept: the walk may not find it.
 func (s *salvage) published(seq int64) (*rows.Bundle, bool) {
 	d, ok := s.besides(&rows.Delivery{}, seq).(*rows.Delivery)
 	if !ok {
 		return nil, false
 	}
-	e, ok := s.besides(&rows.Event{}, d.Event).(*rows.Event)
+	e, ok := s.besides(&rows.Event{}, cmp.Or(d.Resends, d.Event)).(*rows.Event)
 	if !ok {
 		return nil, false
+	}
+	if d.Resends != 0 {
+		return &rows.Bundle{Seq: d.Event, Kind: fanout.ResendKind, Source: e.Source, ID: holdfast.ID(d.Request), Created: e.Received}, true
 	}
 	return bundleOfEvent(e), true
 }

@@ -29,8 +29,18 @@ func TestASalvageBringsEvents(t *testing.T) {
 	_, first := publish(db, "nobody")
 	_, subscription := kept.PutSubscription(t.Context(), fanout.Subscription{ID: "shop", Topics: []string{"orders"}, Settings: fanout.Settings{URL: "https://example.com"}}, "anna")
 	_, second := publish(db, "somebody")
+	resend := func(db *sqlite.DB) (fanout.Resent, error) {
+		kept := nodestore.New(db, nil).Fanout
+		e, err := kept.EventsOf(t.Context(), "somebody")
+		if err != nil || len(e) != 1 {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		p := &fanout.Publisher{Bundles: db, Book: fanout.NewBook(kept, nil), Source: "plant-1"}
+		return p.Resend(t.Context(), &e[0], fanout.Resend{ID: "r", Actor: "anna"})
+	}
+	sent, third := resend(db)
 	_, last := publish(db, "damaged")
-	if err := errors.Join(topic, first, subscription, second, last); err != nil {
+	if err := errors.Join(topic, first, subscription, second, third, last); err != nil {
 		t.Fatal(err)
 	}
 	for _, sql := range []string{`UPDATE hf_bundle SET source = 'plant-x' WHERE seq = 2`, `DELETE FROM hf_event WHERE id = 'damaged'`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
@@ -55,12 +65,15 @@ func TestASalvageBringsEvents(t *testing.T) {
 			t.Errorf("sent again: %+v, %v, want %+v", got, err, want)
 		}
 	}
+	if again, err := resend(db); err != nil || !again.Duplicate || len(again.Deliveries) != 1 || again.Deliveries[0].Message != sent.Deliveries[0].Message || again.Deliveries[0].Actor != "anna" {
+		t.Errorf("the resend is %+v, %v, was %+v", again, err, sent)
+	}
 	var got []string
 	batch, err := db.Claim(t.Context(), map[string]int{fanout.Lane("shop"): 9})
 	for _, c := range batch.Claims {
 		got = append(got, string(c.Message.Payload))
 	}
-	if d := cmp.Diff(got, []string{`{"id":"somebody"}`, `{"id":"damaged"}`, `{"id":"damaged"}`}); err != nil || d != "" {
+	if d := cmp.Diff(got, []string{`{"id":"somebody"}`, `{"id":"somebody"}`, `{"id":"damaged"}`, `{"id":"damaged"}`}); err != nil || d != "" {
 		t.Errorf("%v (-got +want):\n%s", err, d)
 	}
 	audit(t, db)

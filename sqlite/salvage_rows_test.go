@@ -195,7 +195,7 @@ func filledRow(table *rows.Table) rows.Row {
 	case *rows.Event:
 		r.Seq = 4 // with that bundle
 	case *rows.Delivery:
-		r.Seq, r.Event = 5, 4 // its message is purged
+		r.Seq, r.Event, r.Resends = 5, 4, 4 // its message is purged
 	case *rows.Target:
 		r.Result = 3
 	}

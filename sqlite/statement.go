@@ -348,10 +348,10 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 
 	endDelivery: `UPDATE hf_delivery SET state = ?2, settled = ?3 WHERE seq = ?1`,
 	// A delivery that waits without its message never comes.
-	salvageDelivery: `INSERT INTO hf_delivery (seq, event, subscription, version, message, state, settled)
-		SELECT ?1, ?2, ?3, ?4, ?5, CASE WHEN m.seq IS NULL THEN ?6 END, CASE WHEN m.seq IS NULL THEN ?7 END
+	salvageDelivery: `INSERT INTO hf_delivery (seq, event, subscription, version, message, state, settled, resends, request, actor)
+		SELECT ?1, ?2, ?3, ?4, ?5, CASE WHEN m.seq IS NULL THEN ?6 END, CASE WHEN m.seq IS NULL THEN ?7 END, ?8, ?9, ?10
 		FROM (SELECT 1) LEFT JOIN hf_message AS m ON m.seq = ?1
-		WHERE (m.seq IS NOT NULL OR ?6 IS NOT NULL) AND EXISTS (SELECT 1 FROM hf_event WHERE seq = ?2) ON CONFLICT DO NOTHING`,
+		WHERE (m.seq IS NOT NULL OR ?6 IS NOT NULL) AND EXISTS (SELECT 1 FROM hf_event WHERE seq = coalesce(?8, ?2)) ON CONFLICT DO NOTHING`,
 
 	// For notifications (notify_copy.go) and the record of targets (notify_targets.go).
 	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, bundle, created)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -36,7 +37,12 @@ func (k *kit) key() *audit.Key {
 func (k *kit) exchanges(l *audit.Log) *audit.Peers {
 	return &audit.Peers{
 		Log: l, Store: nodestore.New(k.Full, nil).Audit, Logger: slog.New(slog.DiscardHandler),
-		Of: func(peer, origin string) bool { return strings.HasPrefix(origin, "holdfast/"+peer+"/") },
+		Owner: func(_ context.Context, origin string) (string, error) {
+			if origin != foreignLog {
+				return "", nil // not known yet
+			}
+			return "plant", nil
+		},
 	}
 }
 
@@ -89,6 +95,15 @@ func checkpointsOfOthers(k *kit) {
 	k.wrong(p, "another key")
 	p.Told(k.ctx(), "elsewhere", audit.Vouching{Notes: []string{k.foreign(key, 10, 10)}})
 	k.wrong(p, "no checkpoint of its log")
+	p.Forget("elsewhere")
+	k.wrong(p, "another key")
+	p.Forget("plant")
+	k.wrong(p)
+	unknown := audit.Checkpoint{Origin: "holdfast/plant/n/2", Size: 1, Time: k.now()} // nothing has come of that log yet
+	note, err := unknown.Sign(key)
+	k.ok(err)
+	told(note)
+	k.wrong(p)
 	has(1, 5, 6, 8)
 	told(k.foreign(key, 11, 11))
 	has(1, 5, 6, 11)
@@ -151,6 +166,65 @@ func checkpointsReturned(k *kit) {
 	if err != nil || r.Status != audit.Broken {
 		k.t.Errorf("who verifies the store finds %+v, %v", r, err)
 	}
+	a.stop()
+	waittest.Until(k.t, "it does not append", func() bool { return !a.Leads() })
+}
+
+// handOversExchanged changes keys on both sides. The witness gets the hand-over, also if the nodes were restarted before, if it was
+// restored to before that, and if it has what the old key signed of the same size.
+func handOversExchanged(k *kit) {
+	a := k.purger()
+	k.call(k.Full, "first", 30)
+	k.audited()
+	k.ok(a.Checkpoint(k.ctx()))
+	origin, err := a.Origin(k.ctx())
+	k.ok(err)
+	before := k.newestNote(origin)
+	handed, _, err := a.Rotate(k.ctx(), "yearly", "anna")
+	k.ok(err)
+	k.call(k.Full, "more", 3)
+	k.audited()
+	k.ok(a.Checkpoint(k.ctx()))
+	newest := k.newestNote(origin)
+	p := k.exchanges(a.Log) // it has restarted
+	next := func(held, want string) {
+		k.t.Helper()
+		p.Told(k.ctx(), "plant", audit.Vouching{Held: []string{held}})
+		k.wrong(p)
+		v, err := p.Tell(k.ctx(), "plant")
+		k.ok(err)
+		equal(k, "what the peer is told", strings.Join(v.Notes, ""), want)
+	}
+	next(before, handed)
+	next(handed, newest)
+	next(newest, "")
+	next(before, handed) // the peer was restored
+	if vouch, _, _ := p.Standing(); vouch != 1 {
+		k.t.Errorf("%d vouch", vouch)
+	}
+
+	// The old key signed the same size a moment before.
+	c, err := audit.ParseCheckpoint(newest)
+	k.ok(err)
+	same, err := c.Sign(a.Key, k.key())
+	k.ok(err)
+	k.ok(a.Store.AddCheckpoint(k.ctx(), &rows.AuditCheckpoint{Origin: origin, Size: c.Size, Root: c.Root[:], Note: same, Seen: rows.Now}))
+	next(newest, same)
+	next(same, "")
+
+	// The peer's key changes.
+	key, other := k.key(), k.key()
+	theirs := audit.Checkpoint{Origin: foreignLog, Size: 5, Root: audit.Hash{5}, Chain: audit.Hash{5}, Time: k.now()}
+	both, err := theirs.Sign(key, other)
+	k.ok(err)
+	for _, note := range []string{k.foreign(key, 5, 5), both, k.foreign(other, 6, 6)} {
+		p.Told(k.ctx(), "plant", audit.Vouching{Notes: []string{note}})
+		k.wrong(p)
+		equal(k, "what is kept", k.newestNote(foreignLog), note)
+	}
+	notes, err := nodestore.New(k.Full, nil).Audit.HandOvers(k.ctx(), foreignLog)
+	k.ok(err)
+	equal(k, "hand-overs that are kept", strings.Join(notes, ""), both)
 	a.stop()
 	waittest.Until(k.t, "it does not append", func() bool { return !a.Leads() })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/nodestore"
@@ -130,6 +131,45 @@ func purgeGoesOn(k *kit) {
 	}
 	s.dies = ""
 	a.purge(k, 601)
+}
+
+// purgingReader is a store in which a purge happens when the own log was read.
+type purgingReader struct {
+	audit.Reader
+
+	purge func()
+}
+
+func (r *purgingReader) Last(ctx context.Context, log int64) (int64, error) {
+	if log == 2 && r.purge != nil {
+		r.purge()
+		r.purge = nil
+	}
+	return r.Reader.Last(ctx, log)
+}
+
+func purgeBesideVerification(k *kit) {
+	a := k.purger()
+	defer a.stop()
+	l := k.newLog(plantLog, "", 9)
+	k.copies(l, 1, 5, sites.Copy{Size: 5})
+	k.audited()
+	k.pass(auditKept + time.Minute)
+	k.copies(l, 6, 9, sites.Copy{Size: 9})
+	k.call(k.Full, "new", 1)
+	k.audited()
+	verify := func(meanwhile func()) audit.Verdict {
+		r, err := audit.Verify(k.ctx(), &purgingReader{a.Store, meanwhile}, audit.VerifyOptions{Keys: []audit.Public{a.Key.Public()}})
+		k.ok(err)
+		return r.Status
+	}
+	equal(k, "beside a purge", verify(func() { a.purge(k, 5+1) }), audit.Intact)
+	equal(k, "beside one that nobody has recorded", verify(func() {
+		k.ok(k.Side().Change(k.ctx(), side.Cost{}, func(tx side.Tx) error {
+			_, err := tx.Exec(`UPDATE hf_audit_log SET cut = 7, cut_hash = (SELECT hash FROM hf_audit WHERE log = 2 AND seq = 7) WHERE log = 2`)
+			return err
+		}))
+	}), audit.Broken)
 }
 
 func holdKeeps(k *kit) {

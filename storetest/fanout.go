@@ -29,6 +29,8 @@ func fanouts(t *testing.T, m Maker) {
 		"an event goes after its messages":             eventsPurged,
 		"a large event goes piece by piece":            largeEventPurged,
 		"former versions go after their events":        versionsPurged,
+		"an event is sent again":                       eventResent,
+		"an event goes after its resends":              resendsPurged,
 	})
 	m.meet(t, map[string]func(k *kit){
 		"each event is wholly with or without a change": eventsAmongChanges,

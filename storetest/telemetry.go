@@ -35,7 +35,7 @@ func (k *kit) newLog(origin, salt string, n int) *aLog {
 	var before audit.Hash
 	for i := range n {
 		r := audit.Record{
-			ID: holdfast.NewID(), Occurred: time.UnixMicro(int64(i)), Channel: audit.APIOutbound, Kind: audit.CachedCall, Status: audit.Delivered,
+			ID: audit.EventID(time.UnixMicro(int64(i)), fmt.Append(nil, origin, salt, i)), Occurred: time.UnixMicro(int64(i)), Channel: audit.APIOutbound, Kind: audit.CachedCall, Status: audit.Delivered,
 			Site: "plant", Node: "n", Target: fmt.Sprint("t", i), Actor: salt, Personal: []string{"target"},
 		}
 		leaf, values, err := r.Leaf()

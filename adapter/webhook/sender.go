@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,11 +16,17 @@ import (
 
 // Settings configure a Sender. The zero value is ready to use.
 type Settings struct {
-	Addresses   []string // what may be reached: networks such as 10.0.0.0/8, addresses, and "public"; empty: public
-	Proxy       string   // URL of a forward proxy, which is exempt from that; empty: none
-	NoProxy     string   // hosts, domains and networks that are reached without Proxy, separated by commas, as in NO_PROXY
-	Connections int      // idle connections that are kept for each host; zero: 8
+	Addresses []string // what may be reached: networks such as 10.0.0.0/8, addresses, and "public"; empty: public
+	Proxy     string   // URL of a forward proxy, which is exempt from that; empty: none
+	NoProxy   string   // hosts, domains and networks that are reached without Proxy, separated by commas, as in NO_PROXY
 }
+
+// Idle connections that are kept, for each host and in all. Many subscriptions may lead to one host, and each of
+// them has several requests at a time.
+const (
+	idle    = 256
+	idleAll = 1024
+)
 
 // Sender sends to all subscribers, which share its connections. Use New. A Sender may be used
 // concurrently.
@@ -44,7 +49,7 @@ func New(s Settings) (*Sender, error) {
 		guard = &addressguard.Guard{}
 	}
 	open := exchange.Settings{
-		Guard: guard, Connect: 5 * time.Second, Idle: cmp.Or(s.Connections, 8), IdleAll: 1024,
+		Guard: guard, Connect: 5 * time.Second, Idle: idle, IdleAll: idleAll,
 	}
 	if s.Proxy != "" {
 		u, err := url.Parse(s.Proxy)

@@ -25,7 +25,7 @@ func parseURL(text string) (*url.URL, error) {
 	case err != nil || u.Opaque != "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("is not a URL: it must begin with https:// or http:// and name a host")
 	case u.User != nil:
-		return nil, errors.New("holds credentials, which would be shown wherever the URL is: use auth")
+		return nil, errors.New("holds credentials, which would be shown wherever the URL is: use authorization")
 	}
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) {
 		return nil, errors.New("has a port that does not exist")

@@ -98,7 +98,7 @@ func (r *faults) headers(all map[string]string) {
 		case !httpguts.ValidHeaderFieldName(name):
 			r.fault("headers", "has a name that is not the name of a header: use letters, digits and -")
 		case canonical == "Authorization" || canonical == "Cookie":
-			r.fault(at, "is a secret: use auth")
+			r.fault(at, "is a secret: use authorization")
 		case reserved(name):
 			r.fault(at, "is set for each request")
 		case !httpguts.ValidHeaderFieldValue(value):
@@ -119,41 +119,41 @@ func (r *faults) auth(a *Auth) {
 	need := func(field, value string) {
 		switch {
 		case value == "":
-			r.fault("auth."+field, "is missing")
+			r.fault("authorization."+field, "is missing")
 		case !httpguts.ValidHeaderFieldValue(value):
-			r.fault("auth."+field, "has a control character")
+			r.fault("authorization."+field, "has a control character")
 		}
 	}
 	if a.Bearer != "" {
 		ways++
-		need("bearer", a.Bearer)
+		need("secret", a.Bearer)
 	}
 	if b := a.Basic; b != nil {
 		ways++
-		need("basic.user", b.User)
+		need("user", b.User)
 		if strings.Contains(b.User, ":") {
-			r.fault("auth.basic.user", "has a colon")
+			r.fault("authorization.user", "has a colon")
 		}
 	}
 	if k := a.Key; k != nil {
 		ways++
-		need("key.value", k.Value)
+		need("secret", k.Value)
 		if !httpguts.ValidHeaderFieldName(k.Header) || reserved(k.Header) {
-			r.fault("auth.key.header", "is not the name of a header that is free")
+			r.fault("authorization.header", "is not the name of a header that is free")
 		}
 	}
 	if o := a.OAuth2; o != nil {
 		ways++
-		r.url("auth.oauth2.url", o.URL)
-		need("oauth2.client", o.Client)
-		need("oauth2.secret", o.ClientSecret)
+		r.url("authorization.url", o.URL)
+		need("client", o.Client)
+		need("secret", o.ClientSecret)
 	}
 	if z := a.ZGW; z != nil {
 		ways++
-		need("zgw.client", z.Client)
-		need("zgw.secret", z.Secret)
+		need("client", z.Client)
+		need("secret", z.Secret)
 	}
 	if ways > 1 {
-		r.fault("auth", "has more than one way: keep one")
+		r.fault("authorization", "has more than one way: keep one")
 	}
 }

@@ -4,17 +4,19 @@ import "time"
 
 // BulkRequest is what POST /v1/bulk takes.
 type BulkRequest struct {
-	List    string     `json:"list" enum:"messages,notifications" doc:"Of what."`
-	Verb    string     `json:"verb" enum:"retry,discard,run,reschedule" doc:"What to do, as the route of that name does it to one."`
-	Filter  BulkFilter `json:"filter" doc:"Which ones. It is looked up once: what it would find later is left alone."`
-	In      string     `json:"in,omitempty" doc:"Of reschedule: how long from now, as a duration." example:"2h"`
-	At      string     `json:"at,omitempty" doc:"Of reschedule: when, as RFC 3339 writes it; excludes in." example:"2026-11-30T06:00:00Z"`
-	Force   bool       `json:"force,omitempty" doc:"Of retry: send messages even if the receiver may have forgotten the id and might do it a second time."`
-	Channel string     `json:"channel,omitempty" doc:"Of notifications: only the copies over this channel." example:"mail"`
-	First   int64      `json:"first,omitempty" minimum:"0" doc:"Only so many, the newest. 0: all." example:"10"`
-	Rate    int64      `json:"rate,omitempty" minimum:"0" doc:"So many a second at most. 0: as fast as it goes." example:"20"`
-	Paused  bool       `json:"paused,omitempty" doc:"Begin when it is resumed."`
-	DryRun  bool       `json:"dryRun,omitempty" doc:"Only count what the filter finds, and do nothing."`
+	List         string     `json:"list" enum:"messages,notifications,events" doc:"Of what."`
+	Verb         string     `json:"verb" enum:"retry,discard,run,reschedule,resend" doc:"What to do, as the route of that name does it to one. resend is of events, the others are of messages and notifications."`
+	Filter       BulkFilter `json:"filter" doc:"Which ones. It is looked up once: what it would find later is left alone."`
+	In           string     `json:"in,omitempty" doc:"Of reschedule: how long from now, as a duration." example:"2h"`
+	At           string     `json:"at,omitempty" doc:"Of reschedule: when, as RFC 3339 writes it; excludes in." example:"2026-11-30T06:00:00Z"`
+	Force        bool       `json:"force,omitempty" doc:"Of retry: send messages even if the receiver may have forgotten the id and might do it a second time."`
+	Channel      string     `json:"channel,omitempty" doc:"Of notifications: only the copies over this channel." example:"mail"`
+	Subscription string     `json:"subscription,omitempty" doc:"Of events: only to this subscription."`
+	MatchNow     bool       `json:"matchNow,omitempty" doc:"Of events: to those that each event is for now. Absent: to those that it was for when it came."`
+	First        int64      `json:"first,omitempty" minimum:"0" doc:"Only so many, the newest. 0: all." example:"10"`
+	Rate         int64      `json:"rate,omitempty" minimum:"0" doc:"So many a second at most. 0: as fast as it goes." example:"20"`
+	Paused       bool       `json:"paused,omitempty" doc:"Begin when it is resumed."`
+	DryRun       bool       `json:"dryRun,omitempty" doc:"Only count what the filter finds, and do nothing."`
 }
 
 // BulkFilter narrows a list as its own route does.
@@ -27,8 +29,9 @@ type BulkFilter struct {
 	Type        string   `json:"type,omitempty" doc:"Of notifications: only of this type."`
 	Site        string   `json:"site,omitempty" doc:"Of notifications: only from this site."`
 	Subject     string   `json:"subject,omitempty" doc:"Of notifications: only with these words in the subject."`
-	From        string   `json:"from,omitempty" doc:"Of notifications: only those that came then or later, as RFC 3339 writes it, or a day."`
-	To          string   `json:"to,omitempty" doc:"Of notifications: only those that came before."`
+	Topic       string   `json:"topic,omitempty" doc:"Of events: only of this topic."`
+	From        string   `json:"from,omitempty" doc:"Of notifications and events: only those that came then or later, as RFC 3339 writes it, or a day."`
+	To          string   `json:"to,omitempty" doc:"Of notifications and events: only those that came before."`
 }
 
 // Bulk is a bulk action.
@@ -50,7 +53,7 @@ type Bulk struct {
 
 // BulkCount is how many rows of a dry run are alike.
 type BulkCount struct {
-	Of     string `json:"of" doc:"The destination of messages, or the channel of notifications."`
+	Of     string `json:"of" doc:"The destination of messages, the channel of notifications, or the topic of events."`
 	Status string `json:"status"`
 	Count  int64  `json:"count"`
 }
@@ -64,7 +67,7 @@ type BulkPage struct {
 // BulkRow is what became of one row.
 type BulkRow struct {
 	Seq     int64  `json:"seq" doc:"From 1, in the order in which they are done."`
-	Item    string `json:"item" doc:"The id of a message, or the site and the id of a notification, with a slash between."`
+	Item    string `json:"item" doc:"The id of a message, the site and the id of a notification with a slash between, or the source and the id of an event with a space between."`
 	Outcome string `json:"outcome" enum:"open,done,refused"`
 	Detail  string `json:"detail,omitempty" doc:"Why it was refused."`
 }

@@ -62,10 +62,10 @@ func (d EventDetail) AppendJSON() ([]byte, error) {
 	return Spliced(d, "data", raw)
 }
 
-// EventDelivery is the part of one subscription in an event.
+// EventDelivery is the part of one subscription in an event, or in a resend of it.
 type EventDelivery struct {
 	Subscription string     `json:"subscription"`
-	Message      string     `json:"message" doc:"The id of the message, which is the webhook-id of each attempt."`
+	Message      string     `json:"message" doc:"The id of the message, which is the webhook-id of each attempt. A resend has the webhook-id of the first message to its subscription."`
 	State        string     `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded,unknown" doc:"Of the message."`
 	Attempts     int        `json:"attempts,omitempty"`
 	LastError    string     `json:"lastError,omitempty" doc:"What the last attempt said."`
@@ -73,6 +73,8 @@ type EventDelivery struct {
 	WaitsFor     string     `json:"waitsFor,omitempty" doc:"Why it has not been sent yet, or what it needs, in words."`
 	Settled      *time.Time `json:"settled,omitempty" doc:"When it became final."`
 	Purged       bool       `json:"purged,omitempty" doc:"Of the message only this is left."`
+	Resend       string     `json:"resend,omitempty" doc:"The id of the resend that it came of. Absent: it came with the event."`
+	Actor        string     `json:"actor,omitempty" doc:"Who asked for the resend."`
 }
 
 // EventExplanation says of each subscription why it got an event or not, as it was when the event came.

@@ -7,19 +7,21 @@ import (
 
 // Subscription asks for events, and says where and how they are delivered.
 type Subscription struct {
-	ID          string            `json:"id,omitempty" doc:"Minted if a request that makes one has none." example:"shop"`
-	Topics      []string          `json:"topics" nullable:"false" doc:"Names of topics, or * alone for all." example:"[\"orders\"]"`
-	Filter      json.RawMessage   `json:"filter,omitempty" doc:"Which events of these topics: a filter as in the guide. Absent: all." example:"{\"types\":[\"order.*\"]}"`
-	Description string            `json:"description,omitempty" maxLength:"1000" doc:"For people."`
-	URL         string            `json:"url" maxLength:"2000" doc:"Where events are posted to." example:"https://shop.example/hooks"`
-	Headers     map[string]string `json:"headers,omitempty" doc:"Sent with each request."`
-	Secrets     []SigningSecret   `json:"secrets,omitempty" nullable:"false" doc:"They sign each request as Standard Webhooks do: each that has not ended, so that one can take over from another. Absent: requests are not signed."`
-	Mode        string            `json:"mode,omitempty" enum:"plain,binary,structured" doc:"plain: the data of the event is the body; binary and structured: as CloudEvents 1.0 say. Absent: plain."`
-	Schedule    *Schedule         `json:"schedule,omitempty" doc:"When a message that was not delivered is tried again. Absent: as the node is configured."`
-	Concurrency int               `json:"concurrency,omitempty" minimum:"0" maximum:"256" doc:"Requests at a time. Absent: 8."`
-	Rate        *Rate             `json:"rate,omitempty" doc:"The most requests in a period, of each node. Absent: no limit."`
-	Timeout     string            `json:"timeout,omitempty" doc:"The longest time for one request and its answer, such as 10s; at most 2m. Absent: 15s."`
-	Version     string            `json:"version,omitempty" doc:"If you send it and it is not the present version, nothing is changed."`
+	ID            string            `json:"id,omitempty" doc:"Minted if a request that makes one has none." example:"shop"`
+	Topics        []string          `json:"topics" nullable:"false" doc:"Names of topics, or * alone for all." example:"[\"orders\"]"`
+	Filter        json.RawMessage   `json:"filter,omitempty" doc:"Which events of these topics: a filter as in the guide. Absent: all." example:"{\"types\":[\"order.*\"]}"`
+	Description   string            `json:"description,omitempty" maxLength:"1000" doc:"For people."`
+	URL           string            `json:"url" maxLength:"2000" doc:"Where events are posted to." example:"https://shop.example/hooks"`
+	Headers       map[string]string `json:"headers,omitempty" doc:"Sent with each request."`
+	Secrets       []SigningSecret   `json:"secrets,omitempty" nullable:"false" doc:"They sign each request as Standard Webhooks do: each that has not ended, so that one can take over from another. Absent: requests are not signed."`
+	Authorization *Authorization    `json:"authorization,omitempty" doc:"How requests are authorized. Absent: they are not."`
+	TLS           *SubscriberTLS    `json:"tls,omitempty" doc:"What an https URL, and the token endpoint, need besides the authorities of the system."`
+	Mode          string            `json:"mode,omitempty" enum:"plain,binary,structured" doc:"plain: the data of the event is the body; binary and structured: as CloudEvents 1.0 say. Absent: plain."`
+	Schedule      *Schedule         `json:"schedule,omitempty" doc:"When a message that was not delivered is tried again. Absent: as the node is configured."`
+	Concurrency   int               `json:"concurrency,omitempty" minimum:"0" maximum:"256" doc:"Requests at a time. Absent: 8."`
+	Rate          *Rate             `json:"rate,omitempty" doc:"The most requests in a period, of each node. Absent: no limit."`
+	Timeout       string            `json:"timeout,omitempty" doc:"The longest time for one request and its answer, such as 10s; at most 2m. Absent: 15s."`
+	Version       string            `json:"version,omitempty" doc:"If you send it and it is not the present version, nothing is changed."`
 
 	State   string     `json:"state,omitempty" enum:"active,paused,disabled" doc:"paused: messages are stored and wait; disabled: there are no new ones either. Ignored in requests, as all that follows."`
 	Why     string     `json:"why,omitempty" doc:"Why it is in this state."`
@@ -37,6 +39,31 @@ type SigningSecret struct {
 	Value string     `json:"value,omitempty" doc:"The secret, only in requests: whsec_ and base64 signs by HMAC-SHA256 (v1), whsk_ and base64 by ed25519 (v1a)." example:"whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGU="`
 	Mark  string     `json:"mark,omitempty" doc:"Stands for a secret that is kept. A request that gives it back keeps the secret."`
 	Until *time.Time `json:"until,omitempty" doc:"When it stops to sign. Absent: never."`
+}
+
+// KeptSecret is a secret that the node keeps sealed, and never shows.
+type KeptSecret struct {
+	Value string `json:"value,omitempty" doc:"The secret, only in requests."`
+	Mark  string `json:"mark,omitempty" doc:"Stands for a secret that is kept. A request that gives it back keeps the secret."`
+}
+
+// Authorization says how requests to a subscriber are authorized. Its secret is good for its kind and for the
+// hosts that it is sent to: if one of them changes, the secret must be given again.
+type Authorization struct {
+	Kind   string     `json:"kind" enum:"bearer,basic,key,oauth2,zgw" doc:"bearer: a token as it stands; basic: user and password; key: a secret in a header; oauth2: a token by client credentials; zgw: a JWT for each request, signed by HS256, as the Dutch APIs for case management take it."`
+	User   string     `json:"user,omitempty" doc:"Of basic."`
+	Header string     `json:"header,omitempty" doc:"Of key: the name of the header." example:"X-Api-Key"`
+	URL    string     `json:"url,omitempty" doc:"Of oauth2: the token endpoint."`
+	Client string     `json:"client,omitempty" doc:"Of oauth2 and zgw: the id of the client."`
+	Scopes []string   `json:"scopes,omitempty" nullable:"false" doc:"Of oauth2."`
+	Secret KeptSecret `json:"secret" doc:"The token, the password, the key or the secret of the client."`
+}
+
+// SubscriberTLS is what a subscriber needs besides the authorities of the system.
+type SubscriberTLS struct {
+	CA   string      `json:"ca,omitempty" maxLength:"65536" doc:"Certificates of further authorities, in PEM."`
+	Cert string      `json:"cert,omitempty" maxLength:"65536" doc:"The node's own certificate and its chain, in PEM."`
+	Key  *KeptSecret `json:"key,omitempty" doc:"The key of cert, in PEM."`
 }
 
 // SubscriptionSpec is what POST /v1/subscriptions and PUT /v1/subscriptions/{id} take. It is a Subscription,

@@ -148,6 +148,11 @@ func (e Events) Explain(ctx context.Context, source, id, after string, limit int
 	return get[api.EventExplanation](ctx, e.c, "/v1/events/"+api.Segment(id)+"/explain", of(source, paged(after, limit)))
 }
 
+// Resend sends an event again. source may be empty if only one has sent the id.
+func (e Events) Resend(ctx context.Context, source, id string, r api.ResendRequest) (api.Resent, error) {
+	return send[api.Resent](ctx, e.c, http.MethodPost, "/v1/events/"+api.Segment(id)+"/resend", of(source, url.Values{}), r)
+}
+
 func of(source string, query url.Values) url.Values {
 	if source != "" {
 		query.Set("source", source)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
@@ -124,7 +125,7 @@ func events(b *builder) {
 		if err != nil {
 			return nil, err
 		}
-		out := &publishOutput{Status: http.StatusAccepted, Location: "/v1/events/" + api.Segment(taken.ID), Body: taken}
+		out := &publishOutput{Status: http.StatusAccepted, Location: "/v1/events/" + api.Segment(taken.ID) + "?source=" + url.QueryEscape(taken.Source), Body: taken}
 		if taken.Duplicate {
 			out.Status = http.StatusOK
 		}
@@ -144,7 +145,7 @@ func events(b *builder) {
 	})
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/events/{id}", id: "get-event", content: true, tag: "events", right: api.Read, scoped: true,
-		summary: "Show an event", description: "With its data, and what became of it at each subscription that it is for.", problems: none,
+		summary: "Show an event", description: "With its data, and what became of it at each subscription that it is for, and that the token may see.", problems: none,
 	}, func(ctx context.Context, in *eventInput) (*answer[api.EventDetail], error) {
 		return answerOf(all.Get(ctx, in.Source, in.ID, in.After))
 	})

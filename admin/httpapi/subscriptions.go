@@ -49,7 +49,7 @@ func subscriptionAnswer(s api.Subscription, err error) (*subscriptionOutput, err
 func subscriptions(b *builder) {
 	all := admin.Subscriptions{Service: b.Service}
 	none := map[api.Sort]string{api.NotFound: "There is no such subscription.", api.Unsupported: noFanout}
-	store := map[api.Sort]string{api.Changed: changedVersion, api.DiskFull: fullUnchanged, api.Unsupported: noFanout}
+	store := map[api.Sort]string{api.Conflict: "Messages of a deleted subscription with this id wait.", api.Changed: changedVersion, api.DiskFull: fullUnchanged, api.Unsupported: noFanout}
 	sample := json.RawMessage(`{"topics":["orders"],"filter":{"types":["order.*"]},"url":"https://shop.example/hooks"}`)
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/subscriptions", id: "list-subscriptions", tag: "events", right: api.Read, scoped: true,

@@ -15,7 +15,8 @@ func (a *app) bulkCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bulk",
 		Short: "Do one thing to all that a filter finds",
-		Long: `Retry, discard, run or reschedule all messages or notifications that a filter finds.
+		Long: `Retry, discard, run or reschedule all messages or notifications that a filter finds,
+or send all its events again.
 The node takes a snapshot of what it finds, and does the rows by itself: this command
 need not wait, and the node goes on after a restart.`,
 		Args: cobra.ArbitraryArgs, RunE: group,
@@ -37,11 +38,12 @@ func (a *app) bulkRun(g *global) *cobra.Command {
 		Short: "Do a verb to all of a list that the flags find",
 		Long: `Do a verb, retry, discard, run or reschedule, to all of a list, messages or
 notifications, that the flags find. Without --status it is all from which the verb
-starts. --dry-run counts them, and does nothing.`,
+starts. The verb of events is resend. --dry-run counts them, and does nothing.`,
 		Example: `  holdfast bulk run messages retry --destination inventory --dry-run
   holdfast bulk run messages retry --status parked --rate 20
-  holdfast bulk run notifications discard --list ops --until 2026-11-29`,
-		Args: args(2, 2, "messages or notifications, and retry, discard, run or reschedule"),
+  holdfast bulk run notifications discard --list ops --until 2026-11-29
+  holdfast bulk run events resend --topic orders --since 2026-11-28 --until 2026-11-29`,
+		Args: args(2, 2, "messages, notifications or events, and retry, discard, run, reschedule or resend"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			req.List, req.Verb = given[0], given[1]
 			from, to, err := when.read()
@@ -60,7 +62,10 @@ starts. --dry-run counts them, and does nothing.`,
 	f.StringVar(&req.Filter.Type, "type", "", "of notifications: only of this type")
 	f.StringVar(&req.Filter.Site, "site", "", "of notifications: only from this site")
 	f.StringVar(&req.Filter.Subject, "subject", "", "of notifications: only with these words in the subject")
-	when.flags(f, "notifications that came")
+	when.flags(f, "notifications or events that came")
+	f.StringVar(&req.Filter.Topic, "topic", "", "of events: only of this topic")
+	f.StringVar(&req.Subscription, "subscription", "", "of events: only to this subscription")
+	f.BoolVar(&req.MatchNow, "match-now", false, "of events: to those that each is for now, in place of those that it was for when it came")
 	f.StringVar(&req.Channel, "channel", "", "of notifications: only the copies over this channel")
 	f.BoolVar(&req.Force, "force", false, "of retry: send messages even if the receiver may have forgotten the id and might do it a second time")
 	f.StringVar(&req.In, "in", "", "of reschedule: how long from now: 90s, 2h, 1d")

@@ -22,10 +22,10 @@ func (a *app) eventsCommand(g *global) *cobra.Command {
 	e := &events{a, g}
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Publish, list, show and explain events",
+		Short: "Publish, list, show, explain and resend events",
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(e.publish(), e.list(), e.show(), e.explain())
+	cmd.AddCommand(e.publish(), e.list(), e.show(), e.explain(), e.resend())
 	return cmd
 }
 
@@ -139,12 +139,12 @@ func (e *events) show() *cobra.Command {
 				rows := make([][]string, len(one.Deliveries))
 				for i := range one.Deliveries {
 					d := &one.Deliveries[i]
-					rows[i] = []string{d.Subscription, d.State, fmt.Sprint(d.Attempts), optional(d.Settled), d.Message, cmp.Or(d.WaitsFor, d.LastError)}
+					rows[i] = []string{d.Subscription, d.State, fmt.Sprint(d.Attempts), optional(d.Settled), d.Message, d.Actor, cmp.Or(d.WaitsFor, d.LastError)}
 				}
 				if _, err := fmt.Fprintln(e.stdout); err != nil {
 					return fmt.Errorf("print: %w", err)
 				}
-				return table(e.stdout, []string{"SUBSCRIPTION", "STATE", "ATTEMPTS", "ENDED", "MESSAGE", "REMARKS"}, rows)
+				return table(e.stdout, []string{"SUBSCRIPTION", "STATE", "ATTEMPTS", "ENDED", "MESSAGE", "RESENT BY", "REMARKS"}, rows)
 			})
 		},
 	}

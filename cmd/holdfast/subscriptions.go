@@ -103,6 +103,9 @@ func printSubscription(w io.Writer, one *api.Subscription) error {
 	out.line("url", one.URL)
 	out.line("topics", strings.Join(one.Topics, ", "))
 	out.line("filter", string(one.Filter))
+	if one.Authorization != nil {
+		out.line("authorization", one.Authorization.Kind)
+	}
 	out.line("state", one.State)
 	out.line("why", one.Why)
 	out.line("set by", one.Actor)
@@ -113,38 +116,6 @@ func printSubscription(w io.Writer, one *api.Subscription) error {
 	out.line("version", one.Version)
 	out.when("changed", one.Changed)
 	return out.end()
-}
-
-func (s *subscriptions) set() *cobra.Command {
-	var file string
-	cmd := &cobra.Command{
-		Use:   "set ID --file FILE",
-		Short: "Make or replace a subscription",
-		Long: `Make or replace a subscription. The file in YAML or JSON holds the whole of it. You can
-edit the output of "show --json" and give it back; if the subscription was changed
-meanwhile, it is refused with exit code 4.`,
-		Example: `  holdfast subscriptions set shop --file shop.yaml`,
-		Args:    args(1, 1, "the subscription's id"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			data, err := s.readObject(file)
-			if err != nil {
-				return err
-			}
-			var spec api.SubscriptionSpec
-			if err := decodeStrict(file, data, &spec); err != nil {
-				return err
-			}
-			return s.ask(cmd, s.global, func(ctx context.Context, node *client.Client) error {
-				made, err := node.Subscriptions().Put(ctx, given[0], spec)
-				if err != nil {
-					return err
-				}
-				return s.print(&made)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&file, "file", "-", `file that holds the subscription, in YAML or JSON; "-" for standard input`)
-	return cmd
 }
 
 func (s *subscriptions) remove() *cobra.Command {

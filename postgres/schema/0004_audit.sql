@@ -93,6 +93,8 @@ CREATE TABLE hf_audit_checkpoint (
   PRIMARY KEY (origin, size)
 );
 
+CREATE INDEX hf_audit_checkpoint_keys ON hf_audit_checkpoint (origin, size) WHERE note LIKE '%key %key %'; -- hand over
+
 -- Ranges of records that copies of logs lack.
 CREATE TABLE hf_audit_gap (
   log   bigint NOT NULL,

@@ -49,17 +49,21 @@ CREATE TABLE hf_event (
 CREATE INDEX hf_event_id ON hf_event (id, source);
 CREATE INDEX hf_event_topic ON hf_event (topic, seq);
 
--- One for each message of an event, with its seq.
+-- One for each message of an event or of a resend, with its seq.
 CREATE TABLE hf_delivery (
   seq          bigint PRIMARY KEY,
-  event        bigint NOT NULL,
+  event        bigint NOT NULL,            -- of a resend: its bundle
   subscription text COLLATE "C" NOT NULL,
   version      bigint NOT NULL,            -- of the subscription
   message      text NOT NULL,              -- its id
   state        bigint,                     -- this and the next are NULL while hf_message has the row
-  settled      bigint
+  settled      bigint,
+  resends      bigint,                     -- the event that is sent again; this and the next are NULL of a first delivery
+  request      text,                       -- its id
+  actor        text                        -- who asked for it
 );
 
 CREATE INDEX hf_delivery_event ON hf_delivery (event, seq);
 CREATE INDEX hf_delivery_to ON hf_delivery (event, subscription);
 CREATE INDEX hf_delivery_open ON hf_delivery (event) WHERE state IS NULL;
+CREATE INDEX hf_delivery_resends ON hf_delivery (resends, seq) WHERE resends IS NOT NULL;

@@ -85,6 +85,8 @@ CREATE TABLE hf_audit_checkpoint (
   PRIMARY KEY (origin, size)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX hf_audit_checkpoint_keys ON hf_audit_checkpoint (origin, size) WHERE note LIKE '%key %key %'; -- hand over
+
 -- Ranges of records that copies of logs lack.
 CREATE TABLE hf_audit_gap (
   log   INTEGER NOT NULL,

@@ -52,17 +52,21 @@ CREATE TABLE hf_event (
 CREATE INDEX hf_event_id ON hf_event (id, source);
 CREATE INDEX hf_event_topic ON hf_event (topic, seq);
 
--- One for each message of an event, with its seq.
+-- One for each message of an event or of a resend, with its seq.
 CREATE TABLE hf_delivery (
   seq          INTEGER PRIMARY KEY,
-  event        INTEGER NOT NULL,
+  event        INTEGER NOT NULL,          -- of a resend: its bundle
   subscription TEXT NOT NULL,
   version      INTEGER NOT NULL,          -- of the subscription
   message      TEXT NOT NULL,             -- its id
   state        INTEGER,                   -- this and the next are NULL while hf_message has the row
-  settled      INTEGER
+  settled      INTEGER,
+  resends      INTEGER,                   -- the event that is sent again; this and the next are NULL of a first delivery
+  request      TEXT,                      -- its id
+  actor        TEXT                       -- who asked for it
 ) STRICT;
 
 CREATE INDEX hf_delivery_event ON hf_delivery (event, seq);
 CREATE INDEX hf_delivery_to ON hf_delivery (event, subscription);
 CREATE INDEX hf_delivery_open ON hf_delivery (event) WHERE state IS NULL;
+CREATE INDEX hf_delivery_resends ON hf_delivery (resends, seq) WHERE resends IS NOT NULL;
