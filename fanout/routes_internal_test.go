@@ -14,9 +14,7 @@ func TestARouteHasMoreTimeThanItsRequest(t *testing.T) {
 		if request == 0 {
 			request = r.Timeout
 		}
-		if s.Rate != nil { // seven others wait for their turn before it
-			request += time.Duration(s.Concurrency-1) * s.Rate.Per
-		}
+		request += mostTurn // it may wait for its turn first
 		if got := r.route(&Subscription{Settings: s}, &courier{}).Timeout; got <= request {
 			t.Errorf("%+v: the route has %s, the request takes up to %s", s, got, request)
 		}
