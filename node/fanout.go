@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +31,7 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 		},
 		Check: func(s *fanout.Subscription) error {
 			t, err := n.targetOf(s)
-			return cmp.Or(err, sender.Validate(&t))
+			return errors.Join(sender.Validate(&t), unopened(err))
 		},
 		Try: func(ctx context.Context, s *fanout.Subscription, e *fanout.Event) (api.TestExchange, error) {
 			m, err := e.Trial(n.cfg.Source())
@@ -89,11 +88,19 @@ func (n *Node) targetOf(s *fanout.Subscription) (webhook.Target, error) {
 	for _, secret := range s.Secrets {
 		plain, err := n.secrets.ring.Load().Open(signing(s.ID), secret.Sealed)
 		if err != nil {
-			return webhook.Target{}, fmt.Errorf("secret %s of subscription %s: %w", keyring.Mark(secret.Sealed), s.ID, err)
+			return t, fmt.Errorf("secret %s of subscription %s: %w", keyring.Mark(secret.Sealed), s.ID, err)
 		}
 		t.Secrets = append(t.Secrets, webhook.Secret{Value: string(plain), Until: secret.Until})
 	}
 	return t, nil
+}
+
+// unopened returns what is wrong with a subscription of which a secret cannot be opened.
+func unopened(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &holdfast.FieldError{Field: "secrets", Problem: "cannot be used: " + err.Error()}
 }
 
 func shownExchange(e *webhook.Exchange) api.TestExchange {
