@@ -148,7 +148,7 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	}
 	receipt, err := c.to.Deliver(ctx, m)
 	if err != nil && c.routes.Gone(err) {
-		c.pause(ctx)
+		c.pause(ctx, &s)
 	}
 	return receipt, err
 }
@@ -165,17 +165,27 @@ func (c *courier) ask(ctx context.Context) (Subscription, error) {
 	return s, nil
 }
 
-// pause pauses the subscription in the name of its subscriber, before the message parks. If the store
-// fails, the next message asks again.
-func (c *courier) pause(ctx context.Context) {
-	s, err := c.ask(ctx)
-	if err != nil || s.State != Active {
-		return
+// pause pauses the subscription in the name of its subscriber, before the message parks, unless it has another
+// URL than was asked: what stands there has not answered. If the store fails, the next message asks again.
+func (c *courier) pause(ctx context.Context, asked *Subscription) {
+	var err error
+	for range mostPauses {
+		s, found, readErr := c.routes.Book.Subscription(ctx, c.id)
+		if err = readErr; err != nil || !found || s.State != Active || s.URL != asked.URL {
+			break
+		}
+		s.State, s.Why, s.Actor = Paused, "it answered 410: it wants no more", Subscriber
+		if _, err = c.routes.Book.Store().PutSubscription(ctx, s, Subscriber); err == nil {
+			c.routes.Logger.WarnContext(ctx, "a subscriber wants no more: its subscription is paused", slog.String("subscription", c.id))
+		}
+		if !errors.Is(err, holdfast.ErrState) { // else it was changed meanwhile
+			break
+		}
 	}
-	s.State, s.Why, s.Actor = Paused, "it answered 410: it wants no more", Subscriber
-	if _, err := c.routes.Book.Store().PutSubscription(ctx, s, Subscriber); err != nil && !errors.Is(err, holdfast.ErrState) {
+	if err != nil {
 		c.routes.Logger.ErrorContext(ctx, "subscription not paused", slog.String("subscription", c.id), slog.Any("error", err))
-		return
 	}
-	c.routes.Logger.WarnContext(ctx, "a subscriber wants no more: its subscription is paused", slog.String("subscription", c.id))
 }
+
+// mostPauses bounds how often a pause is tried again because the subscription was changed meanwhile.
+const mostPauses = 5
