@@ -137,41 +137,42 @@ type courier struct {
 
 // Deliver implements holdfast.Deliverer.
 func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
-	if err := c.turn(ctx); err != nil {
+	s, err := c.turn(ctx)
+	if err != nil {
 		return holdfast.Receipt{}, err
 	}
 	receipt, err := c.to.Deliver(ctx, m)
 	if err != nil && c.routes.Gone(err) {
-		c.pause(ctx)
+		c.pause(ctx, &s)
 	}
 	return receipt, err
 }
 
-// turn waits until the subscription may be called. If that takes long, or it is not active any more, the
+// turn waits until the subscription may be called, and returns it as it is then. If that takes long, or it is not active any more, the
 // message goes back to the store, and its lane waits.
-func (c *courier) turn(ctx context.Context) error {
+func (c *courier) turn(ctx context.Context) (Subscription, error) {
 	for {
 		s, err := c.ask(ctx)
 		switch {
 		case err != nil:
-			return err
+			return s, err
 		case s.State != Active:
-			return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: s.State.String(), Err: fmt.Errorf("the subscription is %s", s.State)}
+			return s, &holdfast.Failure{Outcome: holdfast.NotStarted, Code: s.State.String(), Err: fmt.Errorf("the subscription is %s", s.State)}
 		case s.Rate == nil:
-			return nil
+			return s, nil
 		}
 		wait := c.limit.take(*s.Rate, time.Now())
 		switch {
 		case wait <= 0:
-			return nil
+			return s, nil
 		case wait > mostTurn:
-			return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "rate", RetryAfter: min(wait, mostRest), Err: fmt.Errorf("its turn is in %s", wait.Round(time.Second))}
+			return s, &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "rate", RetryAfter: min(wait, mostRest), Err: fmt.Errorf("its turn is in %s", wait.Round(time.Second))}
 		}
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			t.Stop()
-			return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "rate", Err: fmt.Errorf("wait for the turn: %w", ctx.Err())}
+			return s, &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "rate", Err: fmt.Errorf("wait for the turn: %w", ctx.Err())}
 		case <-t.C:
 		}
 	}
@@ -189,17 +190,27 @@ func (c *courier) ask(ctx context.Context) (Subscription, error) {
 	return s, nil
 }
 
-// pause pauses the subscription in the name of its subscriber, before the message parks. If the store
-// fails, the next message asks again.
-func (c *courier) pause(ctx context.Context) {
-	s, err := c.ask(ctx)
-	if err != nil || s.State != Active {
-		return
+// pause pauses the subscription in the name of its subscriber, before the message parks, unless it has another
+// URL than was asked: what stands there has not answered. If the store fails, the next message asks again.
+func (c *courier) pause(ctx context.Context, asked *Subscription) {
+	var err error
+	for range mostPauses {
+		s, found, readErr := c.routes.Book.Subscription(ctx, c.id)
+		if err = readErr; err != nil || !found || s.State != Active || s.URL != asked.URL {
+			break
+		}
+		s.State, s.Why, s.Actor = Paused, "it answered 410: it wants no more", Subscriber
+		if _, err = c.routes.Book.Store().PutSubscription(ctx, s, Subscriber); err == nil {
+			c.routes.Logger.WarnContext(ctx, "a subscriber wants no more: its subscription is paused", slog.String("subscription", c.id))
+		}
+		if !errors.Is(err, holdfast.ErrState) { // else it was changed meanwhile
+			break
+		}
 	}
-	s.State, s.Why, s.Actor = Paused, "it answered 410: it wants no more", Subscriber
-	if _, err := c.routes.Book.Store().PutSubscription(ctx, s, Subscriber); err != nil && !errors.Is(err, holdfast.ErrState) {
+	if err != nil {
 		c.routes.Logger.ErrorContext(ctx, "subscription not paused", slog.String("subscription", c.id), slog.Any("error", err))
-		return
 	}
-	c.routes.Logger.WarnContext(ctx, "a subscriber wants no more: its subscription is paused", slog.String("subscription", c.id))
 }
+
+// mostPauses bounds how often a pause is tried again because the subscription was changed meanwhile.
+const mostPauses = 5

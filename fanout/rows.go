@@ -31,12 +31,13 @@ func SubscriptionRow(s *Subscription) (*rows.Subscription, error) {
 func (s *Subscription) Read(topics, filter, settings string) {
 	s.Filter = json.RawMessage(filter)
 	lost := func(what string) { s.Fault = what + " of the subscription are lost with a damaged file: put them back" }
-	switch {
-	case json.Unmarshal([]byte(topics), &s.Topics) != nil:
-		lost("topics")
-	case !json.Valid(s.Filter):
-		lost("filters")
-	case json.Unmarshal([]byte(settings), &s.Settings) != nil:
+	if json.Unmarshal([]byte(settings), &s.Settings) != nil {
 		lost("settings")
+	}
+	if !json.Valid(s.Filter) {
+		lost("filters")
+	}
+	if json.Unmarshal([]byte(topics), &s.Topics) != nil {
+		lost("topics")
 	}
 }

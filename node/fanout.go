@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 		},
 		Check: func(s *fanout.Subscription) error {
 			t, err := n.targetOf(s)
-			return cmp.Or(err, sender.Validate(&t))
+			return errors.Join(sender.Validate(&t), unopened(err))
 		},
 		Try: func(ctx context.Context, s *fanout.Subscription, e *fanout.Event) (api.TestExchange, error) {
 			m, err := e.Trial(n.cfg.Source())
@@ -91,7 +90,7 @@ func (n *Node) targetOf(s *fanout.Subscription) (webhook.Target, error) {
 	for i, secret := range s.Sealed() {
 		plain, err := n.opened(s, secret)
 		if err != nil {
-			return webhook.Target{}, fmt.Errorf("subscription %s: %w", s.ID, err)
+			return t, fmt.Errorf("subscription %s: %w", s.ID, err)
 		}
 		switch secret.Use {
 		case fanout.ForSigning:
@@ -119,6 +118,14 @@ func authOf(a *fanout.Authorization, secret string) (out webhook.Auth) {
 		out.ZGW = &webhook.ZGW{Client: a.Client, Secret: secret}
 	}
 	return out
+}
+
+// unopened returns what is wrong with a subscription of which a secret cannot be opened.
+func unopened(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &holdfast.FieldError{Field: "secrets", Problem: "cannot be used: " + err.Error()}
 }
 
 func shownExchange(e *webhook.Exchange) api.TestExchange {

@@ -210,6 +210,45 @@ func TestAnEventShowsOnlyDeliveriesInTheScope(t *testing.T) {
 	}
 }
 
+// A secret that does not open shows in the health of the node, and lets no unchecked target pass.
+func TestASecretThatDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	conf := parse(t, "webhooks: {addresses: [127.0.0.0/8]}")
+	conf.Secrets.Key = config.NewSecret(bytes.Repeat([]byte{1}, keyring.KeySize))
+	spec := api.SubscriptionSpec{Topics: []string{"*"}, URL: "http://127.0.0.1:9", Secrets: []api.SigningSecret{{Value: "whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGU="}}}
+	t.Run("stored", func(t *testing.T) {
+		c, err := client.New(serve(t, conf), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Topics().Put(t.Context(), "orders", api.TopicSpec{}); err != nil {
+			t.Fatal(err)
+		}
+		made, err := c.Subscriptions().Put(t.Context(), "shop", spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Secrets = made.Secrets
+	})
+	conf.Secrets.Key = config.NewSecret(bytes.Repeat([]byte{2}, keyring.KeySize)) // another key
+	c, err := client.New(serve(t, conf), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.URL = "http://169.254.169.254"
+	_, err = c.Subscriptions().Put(t.Context(), "shop", spec)
+	if p, refused := errors.AsType[*api.Problem](err); !refused || !slices.ContainsFunc(p.Errors, func(f api.Fault) bool { return f.Field == "url" }) {
+		t.Errorf("a forbidden address beside it: %v", err)
+	}
+	publish(t, c, api.NewEvent{Topic: "orders"})
+	waittest.Until(t, "the health tells", func() bool {
+		h, err := c.Health(t.Context())
+		return err == nil && slices.ContainsFunc(h.Checks, func(c api.Check) bool {
+			return c.Name == "subscriptions" && c.Status == api.Degraded && strings.Contains(c.Detail, "shop: ")
+		})
+	})
+}
+
 // A paused subscription goes on getting messages, and gets them in their order (WH-02).
 func TestAPausedSubscriptionGetsItsMessagesInOrder(t *testing.T) {
 	t.Parallel()

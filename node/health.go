@@ -183,15 +183,22 @@ func (n *Node) progressHealth(add addCheck) {
 
 // lanesHealth adds destinations and channels that have a problem.
 func (n *Node) lanesHealth(add addCheck) {
+	var held []string
 	for _, s := range n.lanes() {
-		if _, is := fanout.SubscriptionOf(s.Destination); is {
-			continue // a subscriber that is away is no trouble of this node
+		if id, is := fanout.SubscriptionOf(s.Destination); is {
+			if s.Held { // a subscriber that is away is no trouble of this node
+				held = append(held, id+": "+s.Problem)
+			}
+			continue
 		}
 		name := "destination " + s.Destination
 		if channel, is := notify.ChannelOf(s.Destination); is {
 			name = "channel " + channel
 		}
 		laneHealth(name, s, add)
+	}
+	if len(held) > 0 {
+		add("subscriptions", api.Degraded, "held: "+brief.Join(held, "; ", 5))
 	}
 }
 
