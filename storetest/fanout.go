@@ -407,7 +407,7 @@ func largeEventPurged(k *kit) {
 		b.Messages = append(b.Messages, holdfast.Message{ID: id, Destination: fanout.Lane("a"), Endpoint: "order.paid"})
 		b.Rows = append(b.Rows, &rows.Delivery{Subscription: "a", Message: string(id), Settled: rows.None})
 	}
-	if results, err := k.Full.Bundle(k.ctx(), b); err != nil || results[0].Err != nil {
+	if results, err := k.Bundle(k.ctx(), b); err != nil || results[0].Err != nil {
 		k.t.Fatal(results, err)
 	}
 	large := k.event("large").Seq
