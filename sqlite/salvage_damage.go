@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
 )
 
@@ -329,5 +330,8 @@ func (db *DB) noted(err error) error {
 	}
 	err = translate(err)
 	db.damaged(err)
+	if db.gone.Load() && !errors.Is(err, holdfast.ErrClosed) { // Close took its connection away
+		err = fmt.Errorf("%w: %w", holdfast.ErrClosed, err)
+	}
 	return err
 }
