@@ -67,6 +67,7 @@ func (k *Key) become(next *Key) error {
 		if err := os.Rename(next.path, k.path); err != nil {
 			return fmt.Errorf("put the new audit key in place: %w", err)
 		}
+		namedfile.SyncFolder(filepath.Dir(k.path))
 	}
 	k.private = next.private
 	return nil
@@ -110,7 +111,7 @@ func OpenKey(path string) (*Key, error) {
 	return &Key{path: path, private: private}, nil
 }
 
-// makeKey writes a new key. The file is there as a whole or not at all.
+// makeKey writes a new key, on disk when it returns. The file is there as a whole or not at all.
 func makeKey(path string) (*Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -136,6 +137,7 @@ func makeKey(path string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make audit key: %w", err)
 	}
+	namedfile.SyncFolder(filepath.Dir(path)) // the store will name this key: with its file lost, nobody could sign that log
 	return &Key{path: path, private: private}, nil
 }
 

@@ -96,19 +96,8 @@ func writeFile(path string, v any) (err error) {
 	if err = os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	syncFolder(filepath.Dir(path))
+	namedfile.SyncFolder(filepath.Dir(path)) // a rename that is lost is made again
 	return nil
-}
-
-// syncFolder makes a rename durable where the system can. A rename that is lost in a power cut is
-// made again.
-func syncFolder(dir string) {
-	d, err := os.Open(dir) //nolint:gosec // of a file that the configuration names
-	if err != nil {
-		return
-	}
-	_ = d.Sync() // Windows cannot sync a directory
-	_ = d.Close()
 }
 
 // isAbsent reports whether err means that the file does not exist.

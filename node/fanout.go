@@ -80,9 +80,12 @@ func scheduleOf(c *config.Webhooks) fanout.Schedule {
 	return fanout.Schedule{Backoff: fanout.Backoff(c.Backoff), Factor: c.Factor, Base: c.Base, Cap: c.Cap, Retries: c.Retries}
 }
 
-// targetOf returns where and how a subscription is delivered. It fails if a secret cannot be opened: a
-// subscriber that verifies would refuse what is not signed.
+// targetOf returns where and how a subscription is delivered. It fails if a secret cannot be opened, since a
+// subscriber that verifies would refuse what is not signed, and if a damaged file has lost the settings.
 func (n *Node) targetOf(s *fanout.Subscription) (webhook.Target, error) {
+	if s.URL == "" && s.Fault != "" { // its settings are lost, and its messages wait for them
+		return webhook.Target{}, fmt.Errorf("subscription %s: %s", s.ID, s.Fault)
+	}
 	t := webhook.Target{URL: s.URL, Headers: s.Headers, Mode: webhook.Mode(s.Mode), Timeout: s.Timeout}
 	if s.TLS != nil {
 		t.TLS = webhook.TLS{CA: s.TLS.CA, Cert: s.TLS.Cert}

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/keyring"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
 func (a *app) keyringCommand(g *global) *cobra.Command {
@@ -63,10 +64,7 @@ func writeKey(path, text string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write key: %w", errors.Join(err, os.Remove(path)))
 	}
-	if d, err := os.Open(filepath.Dir(path)); err == nil { // Windows cannot sync a directory
-		_ = d.Sync()
-		_ = d.Close()
-	}
+	namedfile.SyncFolder(filepath.Dir(path))
 	return nil
 }
 
