@@ -82,7 +82,7 @@ type tableClaim struct {
 	durable bool
 
 	claims  []holdfast.Claim
-	lanes   []*lane // of the claims
+	lanes   []*lane // of the claims, if they are durable
 	expired []int64
 	held    []int64       // expired if the clock is right: see outbox_held.go
 	broken  []int64       // not what was accepted: see check_hash.go
@@ -102,7 +102,11 @@ func (k *tableClaim) run(ctx context.Context, batch *holdfast.Batch) (err error)
 	if err != nil && k.durable {
 		return err
 	}
-	batch.Claims = append(batch.Claims, k.claims...)
+	if batch.Claims == nil {
+		batch.Claims = k.claims
+	} else {
+		batch.Claims = append(batch.Claims, k.claims...)
+	}
 	if len(k.broken) > 0 {
 		err = errors.Join(err, k.db.parkBroken(ctx, k.broken))
 	}
@@ -214,12 +218,17 @@ func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn ui
 	case asInt(v[11]) == 1:
 		return nil // blocked by its key, and due only for its expiry
 	}
+	if k.claims == nil {
+		k.claims = make([]holdfast.Claim, 0, min(*want, 64))
+	}
 	*want--
 	k.bytes += len(claim.Message.Payload)
-	if !k.durable {
+	if k.durable {
+		k.lanes = append(k.lanes, l)
+	} else {
 		claim = ls.lease(l, claim, now, false)
 	}
-	k.claims, k.lanes = append(k.claims, claim), append(k.lanes, l)
+	k.claims = append(k.claims, claim)
 	return nil
 }
 

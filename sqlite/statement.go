@@ -133,13 +133,15 @@ const (
 
 // claimColumns are the columns of a message and its body that a claim needs.
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
-	` + payloadOf + `, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision, b.bundle, m.created`
+	` + payloadOf + `, b.headers, b.corr, b.retry, b.ttl, b.hash, CASE WHEN m.cycle > 1 THEN ` + renewed + ` ELSE b.ttl END, m.revision, b.bundle, m.created`
 
 // lasts is for how long a message was given until its expiry. It counts from when an operator last
 // began its TTL anew, if one has.
-const lasts = `CASE WHEN m.cycle > 1 THEN m.expires - coalesce((SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_entry AS e
-		WHERE e.message = m.seq AND (e.kind = 3 OR e.kind = 7 AND e.code = '` + holdfast.CodeRenewed + `')), m.created)
-	ELSE (SELECT ttl FROM hf_body WHERE seq = m.seq) END`
+const lasts = `CASE WHEN m.cycle > 1 THEN ` + renewed + ` ELSE (SELECT ttl FROM hf_body WHERE seq = m.seq) END`
+
+// renewed is lasts of a message that is not in its first cycle.
+const renewed = `m.expires - coalesce((SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_entry AS e
+		WHERE e.message = m.seq AND (e.kind = 3 OR e.kind = 7 AND e.code = '` + holdfast.CodeRenewed + `')), m.created)`
 
 // payloadOf and sizeOf are for hf_body AS b. They use the bundle's payload if there is a bundle,
 // and are NULL if the bundle is lost.
