@@ -53,7 +53,7 @@ func auditKeys() setting.Section[Audit] {
 		setting.Key("off", func(a *Audit) *bool { return &a.Off }, setting.Truth(), false,
 			"Records nothing in the [audit log](audit.md). What happens meanwhile is never in it."),
 		setting.Key("content", func(a *Audit) *Content { return &a.Content }, setting.Word(ContentSummary, ContentNone, ContentSummary), ContentNone,
-			"What is recorded of the content of a message. `summary`: the first 8 KiB when it is accepted, and 64 KiB when it ends with an error, if it is JSON, without secrets; of other content the size."),
+			"What is recorded of the content of a message and of the answers to it. `summary`: the first 8 KiB when it is accepted and for each attempt, and 64 KiB when it ends with an error, if it is JSON, without secrets; of other content the size."),
 		setting.List("redact", func(a *Audit) *[]string { return &a.Redact }, "iban", func(r *setting.Report, path, name string) {
 			if name == "" {
 				r.Fault(path, "", setting.Problem{What: "is empty", Fix: "name a member of a JSON object, or remove it"})

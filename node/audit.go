@@ -24,7 +24,7 @@ func (n *Node) buildAudit() error {
 	}
 	d := &audit.Describer{Site: n.cfg.Source(), Node: name, Incarnation: n.kept.Audit.Incarnation, Category: n.categoryOf}
 	if n.cfg.Audit.Content == config.ContentSummary {
-		d.Redact = n.cfg.Audit.Redact
+		d.Redact, n.answered = n.cfg.Audit.Redact, d.Answer
 		d.Payload = func(ctx context.Context, id holdfast.ID) ([]byte, error) {
 			r, err := n.store.Get(ctx, id)
 			return r.Message.Payload, err

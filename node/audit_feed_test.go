@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,6 +114,53 @@ lists:
 		last := list[len(list)-1]
 		return slices.Equal(got[:5], again) && slices.Equal(got[len(got)-2:], []string{"Discard Success", "NotifyDeliver Discarded"}) && last.Error == ""
 	})
+}
+
+// What a destination answered is in the records of the attempt and of the end, without secrets.
+func TestTheAuditLogHasWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	erp := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/bad") {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+		}
+		_, _ = fmt.Fprintf(w, `{"order":17,"token":"abc","you":%q}`, r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(erp.Close)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cr3t-4711"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(t *testing.T, text string) {
+		t.Parallel()
+		c := parse(t, fmt.Sprintf("audit: {content: summary}\ndestinations: {erp: {call: {url: %q, auth: {bearer: {file: %q}}}}}\n%s", erp.URL+"/{endpoint}", secret, text))
+		url := serve(t, c)
+		a, err := client.New(url, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		for id, want := range map[string][]string{
+			"good": {"CachedCall Submitted", "CachedCall Attempted", "CachedCall Delivered"},
+			"bad":  {"CachedCall Submitted", "CachedCall Attempted", "CachedCall Failed"},
+		} {
+			if code, answer := ask(t, "POST", url+"/v1/messages", fmt.Sprintf(`{"id":%q,"destination":"erp","endpoint":%q,"payload":1}`, id, id)); code != 200 && code != 422 {
+				t.Fatalf("%d %s", code, answer)
+			}
+			var got []string
+			var list []api.AuditRecord
+			waittest.Until(t, "the records are there", func() bool {
+				got, list = trail(t, a, id)
+				return slices.Equal(got, want)
+			})
+			for _, r := range list[1:] {
+				if r.Response != `{"order":17,"token":"[redacted]","you":"Bearer [secret]"}` {
+					t.Errorf("%s %s: %s", id, r.Status, r.Response)
+				}
+			}
+		}
+	}
+	t.Run("SQLite", func(t *testing.T) { run(t, "") })
+	t.Run("PostgreSQL", func(t *testing.T) { run(t, fmt.Sprintf("store: %q", pgtest.Shared(t).Database(t))) })
 }
 
 // A12: while the audit tables take nothing, deliveries and replies go on, and health and a counter tell. Afterwards each

@@ -64,7 +64,8 @@ type Node struct {
 	store     store
 	kept      nodestore.Store
 	bulk      *bulk.Runner
-	audit     *audit.Log // nil: it is switched off
+	audit     *audit.Log                             // nil: it is switched off
+	answered  func(answer []byte, ended bool) string // what is kept of answers for the audit log; nil: nothing
 	watch     auditWatch
 	others    *audit.Peers // nil: nobody exchanges checkpoints with this node
 	special   special
