@@ -33,11 +33,11 @@ func (n *Node) buildAudit() error {
 	l := &audit.Log{
 		Store: n.kept.Audit, Journal: n.store, Describe: d.Describe, Site: n.cfg.Source(), Node: name, Shared: shared, Logger: n.log,
 	}
-	if n.cfg.Audit.Witness != "" {
-		l.Witness = audit.File(n.cfg.Audit.Witness)
+	var err error
+	if l.Witness, err = witnessOf(&n.cfg.Audit); err != nil {
+		return err
 	}
 	if path := n.cfg.AuditKey(); path != "" {
-		var err error
 		if l.Key, err = audit.OpenKey(path); err != nil {
 			return err
 		}
