@@ -51,7 +51,7 @@ func (n *Node) auditParts() []run.Part {
 	if n.audit == nil {
 		return []run.Part{{Name: "audit log", Run: n.forgetAudit}}
 	}
-	parts := []run.Part{{Name: "audit verifier", Run: n.watchAudit}}
+	parts := []run.Part{{Name: "audit verifier", Run: n.watchAudit}, {Name: "audit gaps", Run: n.missed}}
 	if n.audit.Key != nil {
 		parts = append(parts, run.Part{Name: "audit checkpoints", Run: n.audit.Checkpoints}, run.Part{Name: "audit purge", Run: n.purgeAudit})
 	}

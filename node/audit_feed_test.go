@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
@@ -283,4 +285,53 @@ func missAndCatchUp(t *testing.T, url string, switching func(away bool) (driver,
 	}
 	send("after")
 	waittest.Until(t, "it is recorded", func() bool { return whole("after") })
+}
+
+// A disk that is full keeps calls from being recorded, and nothing else. How many that were, and when, is a record, even if no
+// other call comes.
+func TestCallsThatCouldNotBeRecordedAreAGapOnRecord(t *testing.T) {
+	t.Parallel()
+	run := func(t *testing.T, c *config.Config, driver, source, full, room string) {
+		t.Parallel()
+		url := serve(t, c)
+		a, err := client.New(url, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		change(t, driver, source, full)
+		for range 3 {
+			if code, answer := ask(t, "POST", url+"/v1/destinations/self/pause", ""); code != 200 {
+				t.Fatalf("%d %s", code, answer)
+			}
+		}
+		if code, answer := ask(t, "POST", url+"/v1/messages", `{"id":"m","destination":"self","endpoint":"E","payload":1}`); code != 202 {
+			t.Fatalf("%d %s", code, answer)
+		}
+		change(t, driver, source, room)
+		var found []api.AuditRecord
+		waittest.Until(t, "the gap is on record", func() bool {
+			p, err := a.Audit().Query(t.Context(), client.AuditQuery{AuditFilter: api.AuditFilter{Kind: "Gap", Errors: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = p.Records
+			return len(found) > 0
+		})
+		var m audit.Missed
+		if err := json.Unmarshal(found[0].Extra, &m); err != nil || len(found) != 1 || m.Calls != 3 || m.Since.IsZero() || m.Until.Before(m.Since) || time.Since(m.Since) > time.Hour {
+			t.Errorf("%+v, %v: %s", m, err, found[0].Extra)
+		}
+	}
+	t.Run("SQLite", func(t *testing.T) {
+		c := parse(t, "")
+		run(t, c, "sqlite", "file:"+filepath.Join(c.Data, "holdfast.db")+"?_pragma=busy_timeout(20000)",
+			`CREATE TRIGGER full BEFORE INSERT ON hf_entry WHEN NEW.kind = 23 BEGIN SELECT RAISE(ABORT, 'full'); END`, `DROP TRIGGER full`)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		dsn := pgtest.Shared(t).Database(t)
+		run(t, parse(t, fmt.Sprintf("store: %q", dsn)), "pgx", dsn,
+			`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''full'' USING ERRCODE = ''53100''; END';
+				CREATE TRIGGER full_disk BEFORE INSERT ON hf_entry FOR EACH ROW WHEN (NEW.kind = 23) EXECUTE FUNCTION full_disk()`, `DROP FUNCTION full_disk CASCADE`)
+	})
 }
