@@ -9,6 +9,7 @@ type Receipt struct {
 	State     State  // in an outbox: Pending, or the present state of a known id; at a receiver: Delivered
 	Duplicate bool   // the id was known, with the same content
 	Response  []byte // the receiver's answer; a duplicate gets the stored one
+	Answer    []byte // what may be kept of the answer, without secrets; nil: Response may
 	Note      string // what people should know about an answer that is not kept as Response; empty: nothing
 }
 

@@ -56,6 +56,10 @@ type Dispatcher struct {
 	Poll     time.Duration // backstop for missed wake-ups and timers; zero: 1 s (OI-04)
 	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
 	Observer Observer
+	// Summary makes of what a destination answered the text that the journal keeps of the attempt for its followers, as
+	// {"answer": text} in Entry.Detail. ended says that the message ends there, undelivered. It is called once at a time.
+	// Nil: nothing is kept.
+	Summary  func(answer []byte, ended bool) string
 	Waiters  *Waiters     // told of first attempts; nil: nobody waits
 	Progress *Progress    // shared by all dispatchers of the store, run by its maker; nil: the dispatcher has its own
 	Logger   *slog.Logger // nil: none

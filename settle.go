@@ -164,6 +164,7 @@ func (r *dispatch) settle() {
 			case <-last: // the last try
 			}
 		}
+		r.summarize(&a)
 		a.won, a.err = r.d.Store.Settle(context.WithoutCancel(r.work), a.sent...)
 		r.settled <- a
 	}()

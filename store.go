@@ -117,6 +117,7 @@ type Settlement struct {
 	Error      string
 	Maybe      bool          // the data was sent, but no answer came
 	Took       time.Duration // of the attempt
+	Detail     []byte        // more about the attempt, as JSON: Entry.Detail. It is kept only while something follows the journal
 }
 
 // LaneSettings are what the store itself must know about a lane, because it decides which

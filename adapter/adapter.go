@@ -56,6 +56,7 @@ type Options struct {
 	Own         string // file of the node's own database, which must not be a destination; empty: none
 	Connections int    // most connections at one time; 0: the adapter's default
 	Excerpt     int    // bytes of a refusal that people see
+	Answer      int    // bytes of a refusal that the failure keeps besides; 0: none
 }
 
 // Deliverer is a holdfast.Deliverer that holds connections.

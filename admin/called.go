@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/audit"
 )
 
 // CallLog is told of each call that may change something; a holdfast.Journal is one.
@@ -58,6 +59,8 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 	defer cancel()
 	err := s.Calls.Append(ctx, append(s.refusals.left(time.Now()), e)...)
 	if err != nil {
+		now := time.Now().UTC()
+		s.missed.add(audit.Missed{Calls: 1, Since: now, Until: now})
 		s.Log().LogAttrs(ctx, slog.LevelWarn, "API call not written to the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
 	}
 	return err

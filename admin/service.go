@@ -110,6 +110,7 @@ type Service struct {
 	// changing is held while a list or channel is changed, from reading it to storing it.
 	changing sync.Mutex
 	refusals refusals
+	missed   missed
 }
 
 // Check returns every fault of the Service.

@@ -120,6 +120,7 @@ type extra struct {
 	Cycle        int             `json:"cycle,omitzero"`
 	Attempt      int             `json:"attempt,omitzero"`
 	Outcome      string          `json:"outcome,omitempty"`
+	Channel      string          `json:"channel,omitempty"`
 	Reason       holdfast.Reason `json:"reason,omitempty"`
 	Code         string          `json:"code,omitempty"`
 	Maybe        bool            `json:"maybeDelivered,omitzero"`

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -136,7 +138,11 @@ func (c *course) decided(k Kind, s Status, e *holdfast.Entry) []Record {
 // reached describes that one recipient was asked. Who that is, and what the server said of it, is
 // personal.
 func (c *course) reached(e *holdfast.Entry) []Record {
-	c.extra.Outcome, c.extra.Detail = e.Outcome.String(), e.Detail
+	var detail struct {
+		Channel string `json:"channel"`
+	}
+	_ = json.Unmarshal(e.Detail, &detail, leafJSON) // absent: unknown
+	c.extra.Outcome, c.extra.Channel = e.Outcome.String(), detail.Channel
 	s := Attempted
 	switch e.Outcome {
 	case holdfast.Succeeded:

@@ -218,3 +218,36 @@ func TestSummariesHaveNoSecrets(t *testing.T) {
 		t.Errorf("of a message that was purged: %q", r.Request)
 	}
 }
+
+func TestAnswersStandInTheRecordsOfAttempts(t *testing.T) {
+	t.Parallel()
+	d := describer()
+	d.Redact = []string{"iban"}
+	e := holdfast.Entry{Kind: holdfast.Attempted, ID: "m", Destination: "erp", State: holdfast.Delivered, Outcome: holdfast.Succeeded, Detail: []byte(`{"answer":"{\"n\":1}"}`)}
+	for _, r := range described(t, d, e) {
+		if r.Response != "" {
+			t.Errorf("%s has %q, and no content is wanted", r.Status, r.Response)
+		}
+	}
+	d.Payload = func(context.Context, holdfast.ID) ([]byte, error) { return nil, holdfast.ErrNotFound }
+	for _, r := range described(t, d, e) {
+		if r.Response != `{"n":1}` || !cmp.Equal(r.Personal, []string{"response"}) || strings.Contains(string(r.Extra), "answer") {
+			t.Errorf("%s: %+v", r.Status, r)
+		}
+	}
+	reached := holdfast.Entry{Kind: holdfast.Reached, ID: "m", Destination: "channel:mail", Subject: "a@b", Outcome: holdfast.Succeeded, Detail: []byte(`{"channel":"mail","answer":"queued for a@b"}`)}
+	if r := described(t, d, reached)[0]; r.Response != "queued for a@b" || strings.Contains(string(r.Extra), "queued") || !strings.Contains(string(r.Extra), `"channel":"mail"`) {
+		t.Errorf("%+v, %s", r, r.Extra)
+	}
+	if got, want := d.Answer([]byte(`{"token":"abc","iban":"x","a":1}`), false), `{"a":1,"iban":"[redacted]","token":"[redacted]"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	long := []byte(`"` + strings.Repeat("ä", 50_000) + `"`)
+	if done, ended := d.Answer(long, false), d.Answer(long, true); len(done) > audit.MaxSummary || len(ended) > audit.MaxErrorSummary || len(ended) < audit.MaxErrorSummary-4 {
+		t.Errorf("%d and %d bytes", len(done), len(ended))
+	}
+	e.State, e.Outcome, e.Detail = holdfast.Parked, holdfast.Permanent, []byte(`{"answer":"`+strings.Repeat("x", 20_000)+`"}`)
+	if list := described(t, d, e); len(list[0].Response) > audit.MaxSummary || len(list[1].Response) != 20_000 {
+		t.Errorf("the attempt has %d bytes, and the end %d", len(list[0].Response), len(list[1].Response))
+	}
+}

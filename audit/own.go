@@ -21,6 +21,7 @@ const (
 	CodeErase   = "audit.erase"
 	CodePurge   = "audit.purge"
 	CodeKey     = "audit.key"
+	CodeGap     = "audit.gap" // see Missed
 )
 
 // ownKind returns the kind of the record that a Log makes of an entry itself, or "" if Describe does.
@@ -41,14 +42,27 @@ func ownKind(e *holdfast.Entry) Kind {
 		return Purged
 	case CodeKey:
 		return KeyChange
+	case CodeGap:
+		return Gap
 	}
 	return ""
+}
+
+// Missed is what a record of a gap says: how many calls have no record, or may have none, because the journal could not
+// be written, as on a full disk.
+type Missed struct {
+	Calls int64     `json:"calls"`
+	Since time.Time `json:"since"` // the first of them
+	Until time.Time `json:"until"` // the last
 }
 
 // own returns the record of an entry that the log makes itself.
 func (l *Log) own(e *holdfast.Entry) Record {
 	r := l.about(ownKind(e), e.At)
 	r.Target, r.Extra = e.Subject, sealFilter(&r, e.Detail)
+	if r.Kind == Gap {
+		r.Status = Failed
+	}
 	if e.Actor != "" {
 		r.Actor, r.Channel = e.Actor, Operator
 	}

@@ -59,7 +59,7 @@ const (
 	Purged    Kind = "Purged"    // a prefix of the log
 	KeyChange Kind = "KeyChange" // the log's signing key
 	Copied    Kind = "Copied"    // records of another log, into this store
-	Gap       Kind = "Gap"       // records that could not be kept
+	Gap       Kind = "Gap"       // calls that could not be recorded
 )
 
 // Status is how it ended. Its names are stored and never change.

@@ -17,9 +17,16 @@ import (
 // redacted replaces a value that is left out of a summary.
 const redacted = "[redacted]"
 
-// summarize adds the summary of what was accepted, or could not be delivered, if summaries are wanted.
+// summarize adds the summaries of what was accepted or could not be delivered, and of what was answered, if summaries
+// are wanted.
 func (d *Describer) summarize(ctx context.Context, e *holdfast.Entry, r *Record) error {
-	if d.Payload == nil || e.About == nil || e.Kind != holdfast.Enqueued && !r.Status.IsError() {
+	if d.Payload == nil {
+		return nil
+	}
+	if e.Kind == holdfast.Attempted || e.Kind == holdfast.Reached {
+		r.summary(&r.Response, "response", answerOf(e))
+	}
+	if e.About == nil || e.Kind != holdfast.Enqueued && !r.Status.IsError() {
 		return nil
 	}
 	payload, err := d.Payload(ctx, e.ID)
@@ -29,15 +36,38 @@ func (d *Describer) summarize(ctx context.Context, e *holdfast.Entry, r *Record)
 	if err != nil {
 		return fmt.Errorf("summarize message %s: %w", e.ID, err)
 	}
-	most := MaxSummary
-	if r.Status.IsError() {
-		most = MaxErrorSummary
-	}
-	r.Request = shown.Clip(d.redact(payload), most-len("…"))
-	if r.Request != "" {
-		r.Personal = append(r.Personal, "request")
-	}
+	r.summary(&r.Request, "request", d.redact(payload))
 	return nil
+}
+
+// summary sets a field to the beginning of a text, and seals it.
+func (r *Record) summary(field *string, name, text string) {
+	if *field = shown.Clip(text, mostSummary(r.Status.IsError())); text != "" {
+		r.Personal = append(r.Personal, name)
+	}
+}
+
+// mostSummary is the most bytes of a summary, before the mark of one that was cut.
+func mostSummary(failed bool) int {
+	if failed {
+		return MaxErrorSummary - len("…")
+	}
+	return MaxSummary - len("…")
+}
+
+// Answer returns what the journal keeps of what a destination answered: the beginning, without secrets. It is a
+// holdfast.Dispatcher's Summary.
+func (d *Describer) Answer(answer []byte, ended bool) string {
+	return shown.Clip(d.redact(answer), mostSummary(ended))
+}
+
+// answerOf returns what an entry has of an answer.
+func answerOf(e *holdfast.Entry) string {
+	var detail struct {
+		Answer string `json:"answer"`
+	}
+	_ = json.Unmarshal(e.Detail, &detail) // absent: none was kept
+	return detail.Answer
 }
 
 // redact returns a JSON text without the values of members whose names say that they are secret. Of

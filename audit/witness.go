@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -55,7 +56,12 @@ func (f File) Each(yield func(note string) error) error {
 		return fmt.Errorf("witness: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	lines := bufio.NewScanner(file)
+	return EachNote(file, yield)
+}
+
+// EachNote calls yield for each note of a text that has one after the other. What was cut off is left out.
+func EachNote(from io.Reader, yield func(note string) error) error {
+	lines := bufio.NewScanner(from)
 	var b strings.Builder
 	signed := false
 	for lines.Scan() {
@@ -78,4 +84,48 @@ func (f File) Each(yield func(note string) error) error {
 		return yield(b.String())
 	}
 	return nil // nothing, or one that was cut off
+}
+
+// AddNote returns what a witness that replaces its text as a whole has to keep when a note comes: of each log, and each key
+// that begins a note of it, the largest, and every note that hands over to another key. Of a text that is no checkpoint
+// nothing is left. ErrCheckpoint: the note is none.
+func AddNote(text, note string) (string, error) {
+	if _, err := ParseCheckpoint(note); err != nil {
+		return "", err
+	}
+	type place struct {
+		origin string
+		key    Public
+		hands  int64 // size of one that hands over; 0: it does not
+	}
+	var order []place
+	best, sizes := map[place]string{}, map[place]int64{}
+	add := func(note string) error {
+		c, err := ParseCheckpoint(note)
+		if err != nil {
+			return nil //nolint:nilerr // somebody else's line
+		}
+		p := place{origin: c.Origin, key: c.Keys[0]}
+		if len(c.Keys) > 1 {
+			p.hands = c.Size
+		}
+		if _, known := best[p]; !known {
+			order = append(order, p)
+		} else if sizes[p] >= c.Size {
+			return nil
+		}
+		best[p], sizes[p] = note, c.Size
+		return nil
+	}
+	if err := EachNote(strings.NewReader(text), add); err != nil {
+		return "", err
+	}
+	if err := add(note); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, p := range order {
+		b.WriteString(best[p])
+	}
+	return b.String(), nil
 }

@@ -24,7 +24,7 @@ func (n *Node) buildAudit() error {
 	}
 	d := &audit.Describer{Site: n.cfg.Source(), Node: name, Incarnation: n.kept.Audit.Incarnation, Category: n.categoryOf}
 	if n.cfg.Audit.Content == config.ContentSummary {
-		d.Redact = n.cfg.Audit.Redact
+		d.Redact, n.answered = n.cfg.Audit.Redact, d.Answer
 		d.Payload = func(ctx context.Context, id holdfast.ID) ([]byte, error) {
 			r, err := n.store.Get(ctx, id)
 			return r.Message.Payload, err
@@ -33,11 +33,11 @@ func (n *Node) buildAudit() error {
 	l := &audit.Log{
 		Store: n.kept.Audit, Journal: n.store, Describe: d.Describe, Site: n.cfg.Source(), Node: name, Shared: shared, Logger: n.log,
 	}
-	if n.cfg.Audit.Witness != "" {
-		l.Witness = audit.File(n.cfg.Audit.Witness)
+	var err error
+	if l.Witness, err = witnessOf(&n.cfg.Audit); err != nil {
+		return err
 	}
 	if path := n.cfg.AuditKey(); path != "" {
-		var err error
 		if l.Key, err = audit.OpenKey(path); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (n *Node) auditParts() []run.Part {
 	if n.audit == nil {
 		return []run.Part{{Name: "audit log", Run: n.forgetAudit}}
 	}
-	parts := []run.Part{{Name: "audit verifier", Run: n.watchAudit}}
+	parts := []run.Part{{Name: "audit verifier", Run: n.watchAudit}, {Name: "audit gaps", Run: n.missed}}
 	if n.audit.Key != nil {
 		parts = append(parts, run.Part{Name: "audit checkpoints", Run: n.audit.Checkpoints}, run.Part{Name: "audit purge", Run: n.purgeAudit})
 	}

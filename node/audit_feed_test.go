@@ -3,13 +3,17 @@ package node_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
@@ -112,6 +116,53 @@ lists:
 		last := list[len(list)-1]
 		return slices.Equal(got[:5], again) && slices.Equal(got[len(got)-2:], []string{"Discard Success", "NotifyDeliver Discarded"}) && last.Error == ""
 	})
+}
+
+// What a destination answered is in the records of the attempt and of the end, without secrets.
+func TestTheAuditLogHasWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	erp := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/bad") {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+		}
+		_, _ = fmt.Fprintf(w, `{"order":17,"token":"abc","you":%q}`, r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(erp.Close)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cr3t-4711"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(t *testing.T, text string) {
+		t.Parallel()
+		c := parse(t, fmt.Sprintf("audit: {content: summary}\ndestinations: {erp: {call: {url: %q, auth: {bearer: {file: %q}}}}}\n%s", erp.URL+"/{endpoint}", secret, text))
+		url := serve(t, c)
+		a, err := client.New(url, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		for id, want := range map[string][]string{
+			"good": {"CachedCall Submitted", "CachedCall Attempted", "CachedCall Delivered"},
+			"bad":  {"CachedCall Submitted", "CachedCall Attempted", "CachedCall Failed"},
+		} {
+			if code, answer := ask(t, "POST", url+"/v1/messages", fmt.Sprintf(`{"id":%q,"destination":"erp","endpoint":%q,"payload":1}`, id, id)); code != 200 && code != 422 {
+				t.Fatalf("%d %s", code, answer)
+			}
+			var got []string
+			var list []api.AuditRecord
+			waittest.Until(t, "the records are there", func() bool {
+				got, list = trail(t, a, id)
+				return slices.Equal(got, want)
+			})
+			for _, r := range list[1:] {
+				if r.Response != `{"order":17,"token":"[redacted]","you":"Bearer [secret]"}` {
+					t.Errorf("%s %s: %s", id, r.Status, r.Response)
+				}
+			}
+		}
+	}
+	t.Run("SQLite", func(t *testing.T) { run(t, "") })
+	t.Run("PostgreSQL", func(t *testing.T) { run(t, fmt.Sprintf("store: %q", pgtest.Shared(t).Database(t))) })
 }
 
 // A12: while the audit tables take nothing, deliveries and replies go on, and health and a counter tell. Afterwards each
@@ -234,4 +285,53 @@ func missAndCatchUp(t *testing.T, url string, switching func(away bool) (driver,
 	}
 	send("after")
 	waittest.Until(t, "it is recorded", func() bool { return whole("after") })
+}
+
+// A disk that is full keeps calls from being recorded, and nothing else. How many that were, and when, is a record, even if no
+// other call comes.
+func TestCallsThatCouldNotBeRecordedAreAGapOnRecord(t *testing.T) {
+	t.Parallel()
+	run := func(t *testing.T, c *config.Config, driver, source, full, room string) {
+		t.Parallel()
+		url := serve(t, c)
+		a, err := client.New(url, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		change(t, driver, source, full)
+		for range 3 {
+			if code, answer := ask(t, "POST", url+"/v1/destinations/self/pause", ""); code != 200 {
+				t.Fatalf("%d %s", code, answer)
+			}
+		}
+		if code, answer := ask(t, "POST", url+"/v1/messages", `{"id":"m","destination":"self","endpoint":"E","payload":1}`); code != 202 {
+			t.Fatalf("%d %s", code, answer)
+		}
+		change(t, driver, source, room)
+		var found []api.AuditRecord
+		waittest.Until(t, "the gap is on record", func() bool {
+			p, err := a.Audit().Query(t.Context(), client.AuditQuery{AuditFilter: api.AuditFilter{Kind: "Gap", Errors: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = p.Records
+			return len(found) > 0
+		})
+		var m audit.Missed
+		if err := json.Unmarshal(found[0].Extra, &m); err != nil || len(found) != 1 || m.Calls != 3 || m.Since.IsZero() || m.Until.Before(m.Since) || time.Since(m.Since) > time.Hour {
+			t.Errorf("%+v, %v: %s", m, err, found[0].Extra)
+		}
+	}
+	t.Run("SQLite", func(t *testing.T) {
+		c := parse(t, "")
+		run(t, c, "sqlite", "file:"+filepath.Join(c.Data, "holdfast.db")+"?_pragma=busy_timeout(20000)",
+			`CREATE TRIGGER full BEFORE INSERT ON hf_entry WHEN NEW.kind = 23 BEGIN SELECT RAISE(ABORT, 'full'); END`, `DROP TRIGGER full`)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		dsn := pgtest.Shared(t).Database(t)
+		run(t, parse(t, fmt.Sprintf("store: %q", dsn)), "pgx", dsn,
+			`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''full'' USING ERRCODE = ''53100''; END';
+				CREATE TRIGGER full_disk BEFORE INSERT ON hf_entry FOR EACH ROW WHEN (NEW.kind = 23) EXECUTE FUNCTION full_disk()`, `DROP FUNCTION full_disk CASCADE`)
+	})
 }

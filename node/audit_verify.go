@@ -43,11 +43,8 @@ func VerifyAudit(ctx context.Context, c *config.Config, keys []string, witness, 
 			return r, fmt.Errorf("look for the audit key: %w", err)
 		}
 	}
-	if witness == "" {
-		witness = c.Audit.Witness
-	}
-	if witness != "" {
-		o.Witness = audit.File(witness)
+	if o.Witness, err = notesOf(&c.Audit, witness); err != nil {
+		return r, err
 	}
 	s, err := StorePlace{folder: c.Data, database: c.Store}.reader(ctx)
 	if err != nil {
@@ -64,8 +61,8 @@ func VerifyAuditExport(ctx context.Context, file string, keys []string, witness 
 	if o.Keys, err = verifierKeys(keys); err != nil {
 		return r, err
 	}
-	if witness != "" {
-		o.Witness = audit.File(witness)
+	if o.Witness, err = notesOf(&config.Audit{}, witness); err != nil {
+		return r, err
 	}
 	f, err := os.Open(file) //nolint:gosec // whoever asks names it
 	if err != nil {
@@ -84,8 +81,8 @@ func VerifyAuditProof(file string, keys []string, witness string) (r AuditReport
 	if o.Keys, err = verifierKeys(keys); err != nil {
 		return r, err
 	}
-	if witness != "" {
-		o.Witness = audit.File(witness)
+	if o.Witness, err = notesOf(&config.Audit{}, witness); err != nil {
+		return r, err
 	}
 	text, err := namedfile.Read(file, mostProof)
 	if err != nil {

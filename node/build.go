@@ -97,7 +97,7 @@ func (n *Node) buildSite(ctx context.Context, central holdfast.Route, ask func(c
 	r := n.cfg.Retention
 	n.site, err = site.New(site.Config{
 		Store: n.store, Name: n.cfg.Source(), Node: n.cfg.Node.ID, Destinations: destinations, Central: central, Ask: ask, Alone: central.Deliverer == nil,
-		Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.metrics, Waiters: &n.waiters, Progress: n.progress,
+		Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.metrics, Waiters: &n.waiters, Progress: n.progress, Summary: n.answered,
 		Retention: &holdfast.Retention{Delivered: r.Delivered, Expired: r.Expired, Discarded: r.Discarded, Parked: max(r.Parked, 0)}, // Never is negative
 		Past:      n.kept.Operations, Tracking: r.Tracking, Sweep: r.Sweep, Inbox: n.store, InboxRetention: r.Inbox, Logger: n.log,
 	})

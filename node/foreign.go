@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/adapter/httpcall/call"
 	"github.com/holdfast-mq/holdfast/adapter/sqlwrite/write"
+	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
@@ -36,7 +37,11 @@ func foreign(all renewals, name string, d config.Destination, c *config.Config) 
 }
 
 func open(d config.Destination, c *config.Config) (adapter.Deliverer, error) {
-	return d.Foreign.Open(adapter.Options{Own: database(c.Data), Connections: d.Concurrency, Excerpt: shownOfRefusal})
+	o := adapter.Options{Own: database(c.Data), Connections: d.Concurrency, Excerpt: shownOfRefusal}
+	if c.Audit.Content == config.ContentSummary && !c.Audit.Off {
+		o.Answer = audit.MaxErrorSummary
+	}
+	return d.Foreign.Open(o)
 }
 
 // checkForeign checks destinations as a start would make them, without connecting. A fault names the key that

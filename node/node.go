@@ -64,7 +64,9 @@ type Node struct {
 	store     store
 	kept      nodestore.Store
 	bulk      *bulk.Runner
-	audit     *audit.Log // nil: it is switched off
+	audit     *audit.Log                             // nil: it is switched off
+	answered  func(answer []byte, ended bool) string // what is kept of answers for the audit log; nil: nothing
+	missed    func(ctx context.Context) error        // tells the journal of calls that it could not be told of
 	watch     auditWatch
 	others    *audit.Peers // nil: nobody exchanges checkpoints with this node
 	special   special
@@ -235,7 +237,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 	}
 	n.role.operate(service)
-	n.bulk = n.bulkRunner(service)
+	n.bulk, n.missed = n.bulkRunner(service), service.TellMissed
 	server := &httpapi.Server{
 		Service:   service,
 		MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,

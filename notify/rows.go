@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -68,6 +69,18 @@ func (b *Directory) Add(r rows.Row, wall func(at int64) time.Time) error {
 		b.Lists[r.List] = l
 	}
 	return nil
+}
+
+// ReachedDetail returns the detail of the journal's entry that a recipient was asked, for a store to write.
+func ReachedDetail(t *Target) []byte {
+	b, err := json.Marshal(struct {
+		Channel string `json:"channel"`
+		Answer  string `json:"answer,omitempty"` // what the other side said
+	}{t.Channel, cmp.Or(t.Text, t.Receipt)})
+	if err != nil { // texts can always be encoded
+		return nil
+	}
+	return b
 }
 
 // TargetRow returns the row of a recipient, for a store to put. seq is that of its message.

@@ -119,7 +119,7 @@ func (db *DB) settlePlain(ctx context.Context, turn uint64, rows []settled) erro
 		}
 		return once{
 			text,
-			[]any{rows[0].hold.owner, o.seqs, o.claims, o.took, o.charged, tx.owner},
+			[]any{rows[0].hold.owner, o.seqs, o.claims, o.took, o.charged, o.detail, tx.owner},
 			func(r pgx.Rows) error {
 				var seq int64
 				err := r.Scan(&seq, &tx.xid)
@@ -252,7 +252,7 @@ func (tx *ownTx) settleOf(owner int64, rows []settled) error {
 	if tx.db.names.notifies(delivered.rows) {
 		text = settleNotified
 	}
-	if err := tx.write(text, &delivered, owner, delivered.took, delivered.charged); err != nil {
+	if err := tx.write(text, &delivered, owner, delivered.took, delivered.charged, delivered.detail); err != nil {
 		return err
 	}
 	if err := tx.write(settleAside, &aside, owner, append(aside.words(), aside.state)...); err != nil {
@@ -312,6 +312,7 @@ type outcomes struct {
 	outcome, state       []int16
 	revision             []int32
 	reason, code, errors []*string
+	detail               []*string
 }
 
 func (o *outcomes) add(r *settled) {
@@ -329,11 +330,11 @@ func (o *outcomes) add(r *settled) {
 	// handed nothing over does not count (OI-10).
 	o.tried = append(o.tried, s.Outcome != holdfast.Unreachable && s.Outcome != holdfast.LaneFault)
 	o.reason, o.code = append(o.reason, nullText(cleanText(string(s.Reason)))), append(o.code, nullText(cleanText(s.Code)))
-	o.errors = append(o.errors, nullText(cleanText(s.Error)))
+	o.errors, o.detail = append(o.errors, nullText(cleanText(s.Error))), append(o.detail, nullText(cleanText(string(s.Detail))))
 }
 
 func (o *outcomes) words() []any {
-	return []any{o.took, o.charged, o.outcome, o.maybe, o.tried, o.reason, o.code, o.errors}
+	return []any{o.took, o.charged, o.outcome, o.maybe, o.tried, o.reason, o.code, o.errors, o.detail}
 }
 
 // write runs the statement of one kind. It does not return the rows that belong to another claim.

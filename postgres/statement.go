@@ -227,41 +227,43 @@ const (
 	settlePlain         = settleHead + settleTally
 	settlePlainNotified = settleHead + noteDelivered + settleTally
 	settleTally         = `,
-		tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $6, lane, -count(*) FROM gone GROUP BY lane)
+		tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $7, lane, -count(*) FROM gone GROUP BY lane)
 		SELECT seq, pg_current_xact_id()::text FROM gone`
 	settleHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
 			RETURNING q.seq, q.lane, q.expires, q.failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey,
-				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged),
+				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged,
+				($6::text[])[width_bucket(q.seq, $2)] AS detail),
 		final AS (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
 			SELECT seq, lane, 2, t, expires, failures + charged::integer, tries, cycle, first_try, force, okey FROM gone, now),
 		event AS (
-			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, took)
-			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))`
+			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, took, detail)
+			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took, detail FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))`
 	settleAside = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
 			RETURNING q.seq, q.lane, q.expires, q.failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey, ($8::boolean[])[width_bucket(q.seq, $2)] AS tried,
 				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged, ($6::smallint[])[width_bucket(q.seq, $2)] AS outcome, ($7::boolean[])[width_bucket(q.seq, $2)] AS maybe,
-				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error, ($12::smallint[])[width_bucket(q.seq, $2)] AS state, q.given_up),
+				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error, ($12::text[])[width_bucket(q.seq, $2)] AS detail,
+				($13::smallint[])[width_bucket(q.seq, $2)] AS state, q.given_up),
 		final AS (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, reason, okey)
 			SELECT seq, lane, state, t, expires, failures + charged::integer, tries, cycle, coalesce(first_try, CASE WHEN tried THEN t - took END), force, reason, okey FROM gone, now),
 		event AS (
-			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
-			SELECT seq, 2, state, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM gone, now)
+			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, detail)
+			SELECT seq, 2, state, t, cycle, tries, outcome, charged, maybe, took, reason, code, error, CASE WHEN EXISTS (SELECT FROM hf_follower) THEN detail END FROM gone, now)
 		SELECT seq, given_up FROM gone`
 	settlePending = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, deaths = 0, tries = q.tries + 1, failures = q.failures + (($5::boolean[])[width_bucket(q.seq, $2)])::integer,
-				due = CASE WHEN q.revision = ($13::integer[])[width_bucket(q.seq, $2)] THEN least(t + ($12::bigint[])[width_bucket(q.seq, $2)], greatest(q.expires, ($14::bigint[])[width_bucket(q.seq, $2)])) ELSE q.due END,
+				due = CASE WHEN q.revision = ($14::integer[])[width_bucket(q.seq, $2)] THEN least(t + ($13::bigint[])[width_bucket(q.seq, $2)], greatest(q.expires, ($15::bigint[])[width_bucket(q.seq, $2)])) ELSE q.due END,
 				first_try = coalesce(q.first_try, CASE WHEN ($8::boolean[])[width_bucket(q.seq, $2)] THEN t - ($4::bigint[])[width_bucket(q.seq, $2)] END)
 			FROM now WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
 			RETURNING q.seq, q.lane, q.cycle, q.tries, q.given_up,
 				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged, ($6::smallint[])[width_bucket(q.seq, $2)] AS outcome, ($7::boolean[])[width_bucket(q.seq, $2)] AS maybe,
-				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error),
+				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error, ($12::text[])[width_bucket(q.seq, $2)] AS detail),
 		event AS (
-			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
-			SELECT seq, 2, 0, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM back, now)
+			INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, detail)
+			SELECT seq, 2, 0, t, cycle, tries, outcome, charged, maybe, took, reason, code, error, CASE WHEN EXISTS (SELECT FROM hf_follower) THEN detail END FROM back, now)
 		SELECT seq, given_up FROM back`
 )
 

@@ -65,7 +65,7 @@ const (
 	findSeqs      = `SELECT id, seq, EXISTS (SELECT FROM hf_follower) FROM hf_message WHERE id = ANY ($1::bytea[])`
 	// noteTargets tells followers of the journal about the targets that were just written.
 	noteTargets = `INSERT INTO hf_entry (message, kind, at, cycle, attempt, outcome, code, subject, detail)
-		SELECT t.seq, 8, t.at, t.cycle, t.attempts, CASE t.result WHEN 1 THEN 5 WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 4 END, nullif(t.code, ''), t.address, json_build_object('channel', t.channel)::text
+		SELECT t.seq, 8, t.at, t.cycle, t.attempts, CASE t.result WHEN 1 THEN 5 WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 4 END, nullif(t.code, ''), t.address, json_strip_nulls(json_build_object('channel', t.channel, 'answer', coalesce(nullif(t.text, ''), nullif(t.receipt, ''))))::text
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS i (seq, channel, address, result, attempts)
 		CROSS JOIN LATERAL (SELECT * FROM hf_target AS h WHERE h.seq = i.seq AND h.channel = i.channel AND h.address = i.address OFFSET 0) AS t
 		WHERE t.result = i.result AND t.attempts = i.attempts`

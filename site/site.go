@@ -59,6 +59,8 @@ type Config struct {
 	Poll     time.Duration     // longest time between two checks for due messages; zero: 1 s (SF-06)
 	Grace    time.Duration     // how long attempts may go on after a stop; zero: 10 s (SF-10)
 	Observer holdfast.Observer // may be nil
+	// Summary makes of an answer what the journal keeps of it, as a Dispatcher's does. May be nil.
+	Summary func(answer []byte, ended bool) string
 	// OnAttempt is told of the attempts of calls whose outcome has been recorded, and never of
 	// notifications (SF-33). It is called beside the dispatcher, for one attempt after the other. A
 	// function that is too slow misses some; an error or a panic changes nothing. ObserverFailures
@@ -153,7 +155,7 @@ func New(conf Config) (*Site, error) {
 	add(notify.Central, s.conf.Central)
 	s.dispatcher = &holdfast.Dispatcher{
 		OnParked: conf.OnParked, OnExpired: conf.OnExpired,
-		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Waiters: s.waiters, Progress: conf.Progress, Logger: s.log,
+		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Waiters: s.waiters, Progress: conf.Progress, Summary: conf.Summary, Logger: s.log,
 	}
 	keep := DefaultRetention()
 	if conf.Retention != nil {

@@ -20,12 +20,17 @@ type event struct {
 	took                int64
 	reason, code, error string
 	actor               string
+	detail              []byte // kept only for followers
 }
 
 func (tx *writeTx) event(e *event) error {
+	var detail driver.Value
+	if tx.followed() {
+		detail = nullText(string(e.detail))
+	}
 	seq, err := tx.conn.insert(insertEvent, e.message, int64(e.kind), int64(e.state), tx.tick(), int64(e.cycle), int64(e.attempt),
 		int64(e.outcome), asBit(e.charged), asBit(e.maybe), e.took,
-		nullText(e.reason), nullText(e.code), nullText(e.error), nullText(e.actor))
+		nullText(e.reason), nullText(e.code), nullText(e.error), nullText(e.actor), detail)
 	tx.last.event = max(tx.last.event, seq)
 	if err == nil && tx.followed() {
 		tx.journaled = true

@@ -87,7 +87,7 @@ func (k *reached) apply(tx *writeTx) error {
 		if err == nil && n > 0 {
 			err = tx.note(seq, &holdfast.Entry{
 				Kind: holdfast.Reached, Subject: t.Address, Cycle: t.Cycle, Attempt: t.Attempts, Outcome: t.Result.Outcome(), Code: t.Code,
-				Detail: detail("channel", t.Channel),
+				Detail: notify.ReachedDetail(t),
 			})
 		}
 		if err != nil {

@@ -38,7 +38,12 @@ func (db *DB) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bool, 
 	return k.won, nil
 }
 
-func (k *settle) size() (int, int) { return len(k.list), 64 * len(k.list) }
+func (k *settle) size() (rows, bytes int) {
+	for i := range k.list {
+		bytes += 64 + len(k.list[i].Detail)
+	}
+	return len(k.list), bytes
+}
 
 func (k *settle) apply(tx *writeTx) error {
 	clear(k.won)
@@ -57,7 +62,7 @@ func (k *settle) apply(tx *writeTx) error {
 		}
 		tx.expires(held.expires) // a sweep may have left the row out while it was claimed
 		tx.release(s.Seq, s.Outcome != holdfast.NotStarted)
-		if k.isPlain(s, &held) {
+		if k.isPlain(s, &held) && (s.Detail == nil || !tx.followed()) {
 			k.plain = append(k.plain, plainRow{i, held.lane})
 			continue
 		}
@@ -204,7 +209,7 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 	if err := tx.event(&event{
 		message: s.Seq, kind: holdfast.Attempted, state: s.State, cycle: held.cycle, attempt: held.tries + 1,
 		outcome: s.Outcome, charged: s.Charged, maybe: s.Maybe, took: micros(max(s.Took, 0)),
-		reason: string(s.Reason), code: s.Code, error: s.Error,
+		reason: string(s.Reason), code: s.Code, error: s.Error, detail: s.Detail,
 	}); err != nil {
 		return true, err
 	}

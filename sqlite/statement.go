@@ -247,8 +247,8 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	settleAside: `UPDATE hf_message SET state = ?8, tries = ?3, failures = ?4, settled = ?5, first_try = coalesce(first_try, ?6), reason = ?7
 		WHERE seq = ?1 AND state = ?2`,
 
-	insertEvent: `INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	insertEvent: `INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor, detail)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
 	insertNote: `INSERT INTO hf_entry (message, kind, at, cycle, attempt, outcome, code, error, actor, subject, id, detail)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -33,6 +33,7 @@ func journal(t *testing.T, m Maker) {
 		"what is unread is kept":                unreadKept,
 		"what is appended is checked":           appendChecked,
 		"an entry says what its message says":   entryAbout,
+		"what was answered is told":             answersTold,
 	})
 }
 

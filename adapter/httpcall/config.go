@@ -29,6 +29,7 @@ type Config struct {
 
 	MaxResponse int64 // bytes of an answer; a longer answer is not kept, and the receipt notes that. Zero: MaxResponse
 	Excerpt     int   // bytes of a refusal's body that people see; zero: none
+	Answer      int   // bytes of a refusal's body that its Failure.Answer has; zero: none, and no Receipt.Answer either
 	Connections int   // idle connections kept for later calls; zero: 32
 
 	// Addresses are what the call may reach: networks such as 10.0.0.0/8, addresses, and the word

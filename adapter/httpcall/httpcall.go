@@ -137,7 +137,9 @@ func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (
 	case int64(len(answer)) > c.conf.MaxResponse:
 		r.Note = fmt.Sprintf("the endpoint answered %d; its answer is longer than %d bytes, and is not kept", resp.StatusCode, c.conf.MaxResponse)
 	default:
-		r.Response = answer
+		if r.Response = answer; c.conf.Answer > 0 {
+			r.Answer = []byte(c.hidden(h).Clean(string(answer)))
+		}
 	}
 	return r, resp.StatusCode, nil
 }

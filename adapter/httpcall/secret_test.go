@@ -174,3 +174,29 @@ func TestNoSecretInAFaultOfTheSettings(t *testing.T) {
 		}
 	}
 }
+
+// What is kept of an answer besides the excerpt has no secret either.
+func TestWhatIsKeptOfAnAnswerHasNoSecret(t *testing.T) {
+	t.Parallel()
+	body := `{"said":"` + strings.Repeat("x", 5000) + `","you":"%s"}`
+	status := http.StatusOK
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, body, r.Header.Get("Authorization"))
+	}))
+	defer srv.Close()
+	c, err := httpcall.New(httpcall.Config{URL: srv.URL, Auth: httpcall.Bearer("s3cr3t-token"), Excerpt: 100, Answer: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Deliver(t.Context(), holdfast.Message{ID: "m"})
+	if err != nil || !strings.Contains(string(r.Response), "s3cr3t") || len(r.Answer) < 5000 || strings.Contains(string(r.Answer), "s3cr3t") {
+		t.Errorf("%v: %.60q in %d bytes", err, r.Answer, len(r.Answer))
+	}
+	for _, status = range []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable} {
+		_, err = c.Deliver(t.Context(), holdfast.Message{ID: "m"})
+		if f := holdfast.AsFailure(err); len(f.Answer) < 5000 || strings.Contains(string(f.Answer), "s3cr3t") || len(f.Error()) > 200 {
+			t.Errorf("%d: %.60q in %d bytes; %v", status, f.Answer, len(f.Answer), f)
+		}
+	}
+}

@@ -72,7 +72,7 @@ without one; 8 if one is broken; and 1 if they could not be read.`,
 	}
 	f.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&witness, "witness", "", "file with checkpoints that a witness kept (default: the configured one)")
+	fs.StringVar(&witness, "witness", "", "file or URL with checkpoints that a witness kept (default: the configured one)")
 	fs.StringArrayVar(&keys, "key", nil, "verifier key, NAME+HASH+KEY, by which checkpoints are believed; repeat it for several (default: the node's own key)")
 	fs.StringVar(&file, "file", "", "verify this export in JSON Lines, without a store: name the --key that signed it")
 	fs.StringVar(&proof, "proof", "", "verify this proof of audit prove, without a store: name the --key that signed the log")

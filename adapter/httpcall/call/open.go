@@ -12,7 +12,7 @@ import (
 func (c *Settings) Open(o adapter.Options) (adapter.Deliverer, error) {
 	conf := httpcall.Config{
 		URL: c.URL, Method: c.Method, Header: http.Header{}, TLS: httpcall.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key},
-		Success: ranges(c.Success), Permanent: ranges(c.Permanent), MaxResponse: c.Response, Excerpt: o.Excerpt, Connections: o.Connections,
+		Success: ranges(c.Success), Permanent: ranges(c.Permanent), MaxResponse: c.Response, Excerpt: o.Excerpt, Answer: o.Answer, Connections: o.Connections,
 		Addresses: c.Addresses,
 	}
 	for name, value := range c.Headers {
