@@ -449,7 +449,7 @@ func TestNothingIsSignedThatContradictsAnEarlierCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.log.Store.AddCheckpoint(t.Context(), &rows.AuditCheckpoint{Origin: c.Origin, Size: c.Size, Root: c.Root[:], Note: forged, Seen: rows.Now}); err != nil {
+	if err := r.log.Store.Sign(t.Context(), &rows.AuditCheckpoint{Origin: c.Origin, Size: c.Size, Root: c.Root[:], Note: forged, Seen: rows.Now}, r.log.Key.Public()); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.log.Checkpoint(t.Context()); err == nil {

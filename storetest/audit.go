@@ -29,6 +29,7 @@ func audits(t *testing.T, m Maker) {
 		"the lease has one holder":                 leaseHolder,
 		"checkpoints of others are kept":           checkpointsOfOthers,
 		"others vouch for the log":                 checkpointsReturned,
+		"a key that has handed over ends":          oldKeyEnds,
 		"others learn of a change of the key":      handOversExchanged,
 		"a purge takes what is old":                purgeTakes,
 		"a purge that died goes on":                purgeGoesOn,
