@@ -36,7 +36,7 @@ func (r *rig) intact(known audit.Public, vkey string) {
 		}
 	}
 	var b bytes.Buffer
-	x := &audit.Exporter{Reader: r.log.Store}
+	x := &audit.Exporter{Reader: r.log.Store.(audit.ProofReader)}
 	if err := errors.Join(x.Begin(r.t.Context(), ""), x.Write(r.t.Context(), &b)); err != nil {
 		r.t.Fatal(err)
 	}

@@ -107,6 +107,8 @@ func (r *rig) options() audit.VerifyOptions {
 
 // shelf is a Reader of what was read from a store, with which a test can do what it likes.
 type shelf struct {
+	queries // nil
+
 	log         rows.AuditLog
 	records     []audit.Stored
 	values      map[int64][]audit.Value

@@ -34,6 +34,7 @@ func audits(t *testing.T, m Maker) {
 		"a purge takes what is old":                purgeTakes,
 		"a purge that died goes on":                purgeGoesOn,
 		"a purge beside a verification":            purgeBesideVerification,
+		"copies are exported":                      copiesExported,
 		"a hold keeps records":                     holdKeeps,
 		"a record of a copy is proved":             copyProved,
 		"values are erased, with a record":         valuesErased,
