@@ -111,7 +111,7 @@ func ParseCheckpoint(text string) (c Checkpoint, err error) {
 }
 
 // Checkpoints signs checkpoints until ctx ends, and once more then. It does so on the node that
-// appends.
+// appends. On others that share the log it gives their own witness what that one has signed.
 func (l *Log) Checkpoints(ctx context.Context) error {
 	l.setUp()
 	tick := time.NewTicker(checkpointEvery)
@@ -130,8 +130,12 @@ func (l *Log) Checkpoints(ctx context.Context) error {
 		if !more {
 			work = last
 		}
-		if l.Leads() || !more {
-			err := l.Checkpoint(work)
+		if leads := l.Leads() || !more; leads || l.Shared {
+			once := l.Checkpoint
+			if !leads {
+				once = l.attend
+			}
+			err := once(work)
 			text := ""
 			if err != nil {
 				text = err.Error()
@@ -162,6 +166,10 @@ func (l *Log) Problem() string {
 
 // ErrRewritten means that a log does not contain what a checkpoint of it says.
 var ErrRewritten = errors.New("the audit log is not the one that was signed before")
+
+// ErrOutdated means that a checkpoint comes too late: its key has handed over to another one, or it hands over and a larger
+// one stands.
+var ErrOutdated = errors.New("another checkpoint was signed before")
 
 // ErrEmpty means that a log has no record yet, and nothing that can be signed.
 var ErrEmpty = errors.New("the audit log is empty")
@@ -204,56 +212,62 @@ func (l *Log) Checkpoint(ctx context.Context) error {
 	return l.sign(ctx, nil)
 }
 
+// attend gives the witness what another node has signed that shares the log, if the log is what that says.
+func (l *Log) attend(ctx context.Context) error {
+	l.signing.Lock()
+	defer l.signing.Unlock()
+	s, err := l.stands(ctx)
+	if err == nil {
+		err = s.away
+	}
+	if err != nil || s.log.Size == 0 {
+		return err
+	}
+	if _, err = l.agrees(ctx, s.log, s.newest); err != nil {
+		return err
+	}
+	return l.again(ctx, s.log)
+}
+
 // sign is Checkpoint. With next it hands over to that key. The caller has locked l.signing.
-func (l *Log) sign(ctx context.Context, next *Key) error {
-	origin, err := l.Origin(ctx)
+func (l *Log) sign(ctx context.Context, next *Key) (err error) {
+	for range 3 { // another node that shares the log may hand over, or sign, at the same moment
+		if err = l.signOnce(ctx, next); !errors.Is(err, ErrOutdated) {
+			break
+		}
+	}
+	return err
+}
+
+func (l *Log) signOnce(ctx context.Context, next *Key) error {
+	s, err := l.stands(ctx)
 	if err != nil {
 		return err
 	}
-	log, err := l.Store.OpenLog(ctx, origin, true)
-	if err != nil {
-		return err
-	}
-	if log.Size == 0 && next == nil {
-		return nil
-	}
-	if log.Size == 0 {
+	if s.log.Size == 0 {
+		if next == nil {
+			return nil
+		}
 		return ErrEmpty
 	}
-	newest, err := l.newest(ctx, origin)
-	if err != nil {
-		return err
-	}
-	away := l.recall(origin)
-	if away != nil && next != nil { // no other checkpoint would follow until the witness is back
-		return away
-	}
-	if away == nil && l.Witness != nil && (newest == nil || l.witnessed.Size > newest.Size) && l.witnessed.Size > 0 {
-		newest = l.witnessed
-	}
-	if err := l.takeOver(ctx, newest); err != nil {
-		return err
+	if s.away != nil && next != nil { // no other checkpoint would follow until the witness is back
+		return s.away
 	}
 	if next != nil && next.Public() == l.Key.Public() { // another node was faster
 		next = nil
 	}
-	if newest != nil && newest.Size == log.Size && next == nil {
-		if away != nil {
-			return away
+	if s.newest != nil && s.newest.Size == s.log.Size && next == nil {
+		if s.away != nil {
+			return s.away
 		}
-		return l.again(ctx, origin, log.Size)
+		return l.again(ctx, s.log)
 	}
-	tree := tilesOf(ctx, l.Store, log.Log)
-	if newest != nil {
-		if newest.Size > log.Size {
-			return fmt.Errorf("%w: it has %d records, and had %d", ErrRewritten, log.Size, newest.Size)
-		}
-		if before, err := tree.root(newest.Size); err != nil || before != newest.Root {
-			return errors.Join(fmt.Errorf("%w: its first %d records have changed", ErrRewritten, newest.Size), err)
-		}
+	tree, err := l.agrees(ctx, s.log, s.newest)
+	if err != nil {
+		return err
 	}
-	c := Checkpoint{Origin: origin, Size: log.Size, Chain: Hash(log.Head), Time: time.Now()}
-	if c.Root, err = tree.root(log.Size); err != nil {
+	c := Checkpoint{Origin: s.log.Origin, Size: s.log.Size, Chain: Hash(s.log.Head), Time: time.Now()}
+	if c.Root, err = tree.root(c.Size); err != nil {
 		return err
 	}
 	keys := []*Key{l.Key}
@@ -264,13 +278,58 @@ func (l *Log) sign(ctx context.Context, next *Key) error {
 	if err != nil {
 		return err
 	}
-	if err := l.Store.AddCheckpoint(ctx, &rows.AuditCheckpoint{Origin: origin, Size: c.Size, Root: c.Root[:], Note: signed, Seen: rows.Now}); err != nil {
+	c.Keys = nil
+	for _, k := range keys {
+		c.Keys = append(c.Keys, k.Public())
+	}
+	if err := l.Store.Sign(ctx, rowOf(&c, signed), c.Keys[0]); err != nil {
 		return err
 	}
-	if away != nil {
-		return away
+	if s.away != nil {
+		return s.away
 	}
 	return l.witness(ctx, signed, &c)
+}
+
+// standing is what a checkpoint goes by.
+type standing struct {
+	newest *Checkpoint // that was signed, and the store or the witness has; nil: none
+	log    *rows.AuditLog
+	away   error // the witness cannot be read
+}
+
+// stands reads what was signed, and then the log, which may have grown since. It changes to the key that signs now.
+func (l *Log) stands(ctx context.Context) (s standing, err error) {
+	origin, err := l.Origin(ctx)
+	if err != nil {
+		return s, err
+	}
+	if s.newest, err = l.newest(ctx, origin); err != nil {
+		return s, err
+	}
+	if s.log, err = l.Store.OpenLog(ctx, origin, true); err != nil || s.log.Size == 0 {
+		return s, err
+	}
+	s.away = l.recall(origin)
+	if s.away == nil && l.Witness != nil && (s.newest == nil || l.witnessed.Size > s.newest.Size) && l.witnessed.Size > 0 {
+		s.newest = l.witnessed
+	}
+	return s, l.takeOver(ctx)
+}
+
+// agrees returns the tree of a log that continues what was signed of it. ErrRewritten: it does not.
+func (l *Log) agrees(ctx context.Context, log *rows.AuditLog, signed *Checkpoint) (*tiles, error) {
+	tree := tilesOf(ctx, l.Store, log.Log)
+	if signed == nil || signed.Size == 0 {
+		return tree, nil
+	}
+	if signed.Size > log.Size {
+		return nil, fmt.Errorf("%w: it has %d records, and had %d", ErrRewritten, log.Size, signed.Size)
+	}
+	if before, err := tree.root(signed.Size); err != nil || before != signed.Root {
+		return nil, errors.Join(fmt.Errorf("%w: its first %d records have changed", ErrRewritten, signed.Size), err)
+	}
+	return tree, nil
 }
 
 // witness gives a checkpoint to the witness.
@@ -286,16 +345,20 @@ func (l *Log) witness(ctx context.Context, signed string, c *Checkpoint) error {
 	return nil
 }
 
-// again gives the witness the newest checkpoint of the store, if it did not get it when that was made.
-func (l *Log) again(ctx context.Context, origin string, size int64) error {
-	if l.Witness == nil || l.witnessed.Size >= size {
+// again gives the witness the newest checkpoint of the store, if it did not get it when that was made: it was away, or
+// another node that shares the log made it.
+func (l *Log) again(ctx context.Context, log *rows.AuditLog) error {
+	if l.Witness == nil {
 		return nil
 	}
-	row, err := l.Store.Newest(ctx, origin)
-	if err != nil || row == nil {
+	row, err := l.Store.Newest(ctx, log.Origin)
+	if err != nil || row == nil || l.witnessed.Size >= row.Size {
 		return err
 	}
 	c, err := ParseCheckpoint(row.Note)
+	if err == nil {
+		_, err = l.agrees(ctx, log, l.witnessed)
+	}
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -27,13 +28,15 @@ import (
 // As CSV (RFC 4180) it is for tables. A cell that a table would take for a formula begins with an
 // apostrophe. The last row has the number of records and the last hash.
 type Exporter struct {
-	Reader SignedReader
+	Reader ProofReader
 	Filter Filter
 	CSV    bool
 
 	log    *rows.AuditLog
 	newest *rows.AuditCheckpoint // covers no more than the export has
 	handed []string
+	gaps   []ExportGap
+	purge  *Proof
 }
 
 // ExportHeader is the first line of an export.
@@ -67,6 +70,16 @@ type ExportTrailer struct {
 	Checkpoint string `json:"checkpoint,omitempty"` // the newest signed one
 	// HandOvers are the checkpoints by which the log's keys handed over to the next, the oldest first.
 	HandOvers []string `json:"handOvers,omitempty"`
+	// Gaps are the records that a copy of another node's log lacked.
+	Gaps []ExportGap `json:"gaps,omitempty"`
+	// Purge proves the record that says that the records before the first one were purged. It may stand in another log.
+	Purge *Proof `json:"purge,omitempty"`
+}
+
+// ExportGap is a range of records that are missing.
+type ExportGap struct {
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
 }
 
 // exportPage is how many records are read at once.
@@ -94,7 +107,46 @@ func (x *Exporter) Begin(ctx context.Context, origin string) error {
 		copied, err = x.Reader.HandOvers(ctx, x.log.Origin)
 		x.handed = append(x.handed, copied...)
 	}
+	if err == nil && !x.log.Own {
+		err = x.Reader.Gaps(ctx, x.log.Log, func(first, last int64) error {
+			x.gaps = append(x.gaps, ExportGap{first, last})
+			return nil
+		})
+	}
+	if err == nil && x.log.Cut > 0 && !x.CSV {
+		x.purge, err = provePurge(ctx, x.Reader, logs, x.log)
+	}
 	return err
+}
+
+// provePurge proves the record that says how far a log was purged; nil: there is none that is signed.
+func provePurge(ctx context.Context, from ProofReader, logs []*rows.AuditLog, log *rows.AuditLog) (*Proof, error) {
+	q := Query{Filter: Filter{Target: log.Origin, Kind: Purged}, Limit: MaxPage}
+	for more := true; more; more = q.After != "" {
+		page, err := from.Query(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Records {
+			f := &page.Records[i]
+			if l, err := logOf(logs, f.Origin); err != nil || !l.Own || !f.purges(log) {
+				continue
+			}
+			p, err := Prove(ctx, from, f)
+			if errors.Is(err, ErrNotSigned) {
+				return nil, nil
+			}
+			return &p, err
+		}
+		q.After = page.Next
+	}
+	return nil, nil
+}
+
+// purges reports whether a record says that a log was purged up to where it is.
+func (r *Record) purges(log *rows.AuditLog) bool {
+	var p purged
+	return r.Kind == Purged && json.Unmarshal(r.Extra, &p) == nil && p.Log == log.Origin && p.Last == log.Cut && p.Hash == hex.EncodeToString(log.CutHash)
 }
 
 func (x *Exporter) find(ctx context.Context, origin string) error {
@@ -147,11 +199,14 @@ func (x *Exporter) Write(ctx context.Context, w io.Writer) error {
 		if err != nil || len(page) == 0 {
 			break
 		}
-		after = page[len(page)-1].Seq
 		for i := range page {
+			if x.lacks(after+1, page[i].Seq-1) {
+				tail.Gaps = append(tail.Gaps, ExportGap{after + 1, page[i].Seq - 1})
+			}
 			if err = x.one(out, &page[i], &tail); err != nil {
 				break
 			}
+			after = page[i].Seq
 		}
 	}
 	if err != nil {
@@ -160,7 +215,7 @@ func (x *Exporter) Write(ctx context.Context, w io.Writer) error {
 	if x.newest != nil {
 		tail.Checkpoint = x.newest.Note
 	}
-	tail.HandOvers = x.handed
+	tail.HandOvers, tail.Purge = x.handed, x.purge
 	if err := out.tail(&tail); err != nil {
 		return err
 	}
@@ -195,6 +250,11 @@ func (x *Exporter) whole(ctx context.Context, after int64) error {
 		}
 	}
 	return err
+}
+
+// lacks reports whether the copy lacked these records when the export began. Some may have come since.
+func (x *Exporter) lacks(first, last int64) bool {
+	return first <= last && slices.ContainsFunc(x.gaps, func(g ExportGap) bool { return g.First <= first && last <= g.Last })
 }
 
 func (x *Exporter) one(out form, s *Stored, tail *ExportTrailer) error {

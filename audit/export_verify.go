@@ -27,7 +27,7 @@ func VerifyExport(ctx context.Context, file io.ReadSeeker, o VerifyOptions) (Rep
 	if err := x.open(); err != nil {
 		return Report{}, err
 	}
-	return verify(ctx, x, &verification{VerifyOptions: o, exported: true, handed: x.handed})
+	return verify(ctx, x, &verification{VerifyOptions: o, exported: true, handed: x.handed, purge: x.purge})
 }
 
 // exported is the Reader of one export. Records can be read once.
@@ -38,6 +38,8 @@ type exported struct {
 	last   int64
 	note   string
 	handed []string
+	gaps   []ExportGap
+	purge  *Proof
 	left   int64 // records that were not read yet
 }
 
@@ -88,15 +90,22 @@ func (x *exported) open() error {
 	case x.left < 0 || strict(text, &tail) != nil:
 		return fmt.Errorf("%w: the last line is no trailer", ErrExport)
 	}
-	x.note, x.handed = tail.Checkpoint, tail.HandOvers
-	x.log = rows.AuditLog{Log: 1, Origin: head.Origin, Own: true, Size: head.From - 1 + tail.Count, Cut: head.From - 1}
+	x.note, x.handed, x.gaps, x.purge = tail.Checkpoint, tail.HandOvers, tail.Gaps, tail.Purge
+	missing, end := int64(0), head.From-1
+	for _, g := range x.gaps {
+		if g.First <= end || g.Last < g.First {
+			return fmt.Errorf("%w: the gaps in the trailer make no sense", ErrExport)
+		}
+		missing, end = missing+g.Last-g.First+1, g.Last
+	}
+	x.log = rows.AuditLog{Log: 1, Origin: head.Origin, Own: true, Size: head.From - 1 + tail.Count + missing, Cut: head.From - 1}
 	if x.log.Head, err = hex.DecodeString(tail.Last); err != nil || tail.Count < 0 {
 		return fmt.Errorf("%w: the trailer makes no sense", ErrExport)
 	}
 	if x.log.Cut > 0 {
 		x.log.CutHash = hash
 	}
-	x.last = x.log.Cut + x.left
+	x.last = x.log.Cut + x.left + missing
 	if _, err := x.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read the export again: %w", err)
 	}
@@ -153,7 +162,14 @@ func (x *exported) Values(context.Context, int64, int64, int64, func(int64, Valu
 
 func (x *exported) Tile(context.Context, int64, int64, int64) ([]byte, error) { return nil, nil }
 
-func (x *exported) Gaps(context.Context, int64, func(first, last int64) error) error { return nil }
+func (x *exported) Gaps(_ context.Context, _ int64, yield func(first, last int64) error) error {
+	for _, g := range x.gaps {
+		if err := yield(g.First, g.Last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (x *exported) Checkpoints(_ context.Context, _ string, size int64, limit int, yield func(c *rows.AuditCheckpoint) error) error {
 	if x.note == "" || limit < 1 {

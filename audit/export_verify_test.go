@@ -29,6 +29,11 @@ func (s *shelf) HandOvers(context.Context, string) (list []string, err error) {
 	return list, nil
 }
 
+type queries interface{ audit.Records }
+
+// Query finds nothing.
+func (s *shelf) Query(context.Context, audit.Query) (p audit.Page, err error) { return p, nil }
+
 func (s *shelf) export(t *testing.T, f audit.Filter) []byte {
 	t.Helper()
 	var b bytes.Buffer

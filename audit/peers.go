@@ -39,8 +39,8 @@ type PeerStore interface {
 	// Witness keeps a checkpoint of another node's log. Of those that came within a day it keeps the first and the
 	// newest, and each that hands over to another key. before is the size of the newest one until now, or zero.
 	Witness(ctx context.Context, c *rows.AuditCheckpoint, before int64) error
-	// AddCheckpoint is that of Store.
-	AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error
+	// Contradict keeps a checkpoint of an own log that does not agree with it, unless there is one of the same size.
+	Contradict(ctx context.Context, c *rows.AuditCheckpoint) error
 }
 
 // Peers exchanges checkpoints with other nodes: each keeps those of the others. It has the Notes of what they keep of the own log. Its
@@ -147,7 +147,7 @@ func (p *Peers) returned(ctx context.Context, name string, of *peerState, text s
 	}
 	of.note = text
 	if err != nil { // so that everybody who verifies the store finds it
-		return errors.Join(err, p.Store.AddCheckpoint(ctx, rowOf(&c, text)))
+		return errors.Join(err, p.Store.Contradict(ctx, rowOf(&c, text)))
 	}
 	of.ours = c // it may be smaller than before: the peer was restored
 	return nil

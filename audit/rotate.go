@@ -68,10 +68,7 @@ func (l *Log) handOver(ctx context.Context, next *Key) (note string, c Checkpoin
 
 // takeOver changes to the key to which this one has handed over: this node did, and died; or another node did that
 // shares the log.
-func (l *Log) takeOver(ctx context.Context, newest *Checkpoint) error {
-	if newest == nil || newest.Keys[len(newest.Keys)-1] == l.Key.Public() {
-		return nil
-	}
+func (l *Log) takeOver(ctx context.Context) error {
 	logs, err := l.Store.Logs(ctx)
 	if err != nil {
 		return err
@@ -80,26 +77,34 @@ func (l *Log) takeOver(ctx context.Context, newest *Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	last := l.Key.Public()
-	for _, note := range notes {
-		c, err := ParseCheckpoint(note)
-		if err != nil || c.Keys[0] != last {
-			continue
-		}
-		if last = c.Keys[len(c.Keys)-1]; l.Witness != nil { // it may not have it, and no other would be believed
+	last, passed := Heir(notes, l.Key.Public())
+	if last == l.Key.Public() {
+		return nil
+	}
+	if l.Witness != nil { // it may not have them, and no other would be believed
+		for _, note := range passed {
 			if err := l.Witness.Keep(ctx, note); err != nil {
 				return fmt.Errorf("%w: %w", ErrWitness, err)
 			}
 		}
-	}
-	if last == l.Key.Public() {
-		return nil // another key signed, and nobody has handed over to it
 	}
 	next, err := l.Key.find(last)
 	if err != nil {
 		return err
 	}
 	return l.Key.become(next)
+}
+
+// Heir returns the key that signs now instead of another one, and the checkpoints by which that has handed over, of those
+// that are given, the oldest first. A key that has not handed over is its own heir.
+func Heir(handOvers []string, key Public) (heir Public, passed []string) {
+	heir = key
+	for _, note := range handOvers {
+		if c, err := ParseCheckpoint(note); err == nil && len(c.Keys) > 1 && c.Keys[0] == heir {
+			heir, passed = c.Keys[len(c.Keys)-1], append(passed, note)
+		}
+	}
+	return heir, passed
 }
 
 // HandsOver reports whether a note names two keys, the first of which hands over to the second. It does not check it.

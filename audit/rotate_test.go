@@ -12,6 +12,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/audit/audittest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
@@ -34,7 +36,7 @@ func (r *rig) intact(known audit.Public, vkey string) {
 		}
 	}
 	var b bytes.Buffer
-	x := &audit.Exporter{Reader: r.log.Store}
+	x := &audit.Exporter{Reader: r.log.Store.(audit.ProofReader)}
 	if err := errors.Join(x.Begin(r.t.Context(), ""), x.Write(r.t.Context(), &b)); err != nil {
 		r.t.Fatal(err)
 	}
@@ -177,7 +179,7 @@ var errDied = errors.New("died")
 // dies is a store that no checkpoint reaches.
 type dies struct{ audit.Store }
 
-func (*dies) AddCheckpoint(context.Context, *rows.AuditCheckpoint) error { return errDied }
+func (*dies) Sign(context.Context, *rows.AuditCheckpoint, audit.Public) error { return errDied }
 
 // raced is a store into which another node has put a checkpoint of the same size a moment before.
 type raced struct {
@@ -186,11 +188,11 @@ type raced struct {
 	other *audit.Log
 }
 
-func (s *raced) AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error {
+func (s *raced) Sign(ctx context.Context, c *rows.AuditCheckpoint, by audit.Public) error {
 	if err := s.other.Checkpoint(ctx); err != nil {
 		return err
 	}
-	return s.Store.AddCheckpoint(ctx, c)
+	return s.Store.Sign(ctx, c, by)
 }
 
 // A hand-over is kept also where the old key has signed the same size before.
@@ -248,4 +250,53 @@ func TestTheOtherNodesTakeTheNewKey(t *testing.T) {
 	if l.Key.Public() != r.log.Key.Public() || must(audit.OpenKey(theirs)).Public() != l.Key.Public() {
 		t.Error("they sign with two keys")
 	}
+}
+
+// A node that shares a log with the one that signs gives its own witness what that one has signed, and nothing of a log
+// that its witness contradicts.
+func TestEachNodeOfALogHasAWitness(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		r, path := keyed(t)
+		r.grow(5)
+		theirs := filepath.Join(t.TempDir(), "audit.key")
+		if err := os.WriteFile(theirs, must(os.ReadFile(path)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l := &audit.Log{Store: r.log.Store, Site: "site", Node: "node", Shared: true, Key: must(audit.OpenKey(theirs)), Witness: audit.File(theirs + ".witness")}
+		if err := r.log.Checkpoint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		newest, root := must(r.log.Store.Newest(t.Context(), must(r.log.Origin(t.Context())))), ""
+		root = strings.Split(newest.Note, "\n")[2]
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- l.Checkpoints(ctx) }()
+		waittest.Until(t, "its witness has what the other one has signed", func() bool {
+			text, _ := os.ReadFile(theirs + ".witness")
+			return strings.Contains(string(text), root)
+		})
+		cancel()
+		if err := <-ended; err != nil || l.Problem() != "" {
+			t.Fatal(err, l.Problem())
+		}
+		// Its witness has another history.
+		c := must(audit.ParseCheckpoint(newest.Note))
+		c.Root = audit.Hash{1}
+		if err := os.WriteFile(theirs+".witness", []byte(must(c.Sign(l.Key))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fresh := &audit.Log{Store: r.log.Store, Site: "site", Node: "node", Shared: true, Key: l.Key, Witness: l.Witness}
+		ctx, cancel = context.WithCancel(t.Context())
+		go func() { ended <- fresh.Checkpoints(ctx) }()
+		r.grow(3)
+		if err := r.log.Checkpoint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		waittest.Until(t, "it tells", func() bool { return strings.Contains(fresh.Problem(), audit.ErrRewritten.Error()) })
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

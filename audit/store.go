@@ -17,9 +17,9 @@ type Store interface {
 	// Lease gives the right to append to the caller for the next while, if nobody else has it. mine
 	// is what the caller's last call returned, or zero. The answer zero means that another has it.
 	Lease(ctx context.Context, mine int64) (int64, error)
-	// AddCheckpoint keeps a checkpoint, unless there is one of the same log and size. One that hands over to
-	// another key takes the place of that one.
-	AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error
+	// Sign keeps a checkpoint of an own log that a key has just signed, unless there is one of the same size. One that
+	// hands over to another key takes the place of that one. ErrOutdated: nothing was kept.
+	Sign(ctx context.Context, c *rows.AuditCheckpoint, by Public) error
 	// Old returns the records of a log after one number and up to another, limit of them at most, that are
 	// older than keep. It ends before the first that is not, and believes no clock that may be wrong.
 	Old(ctx context.Context, log, after, last int64, keep time.Duration, limit int) (Prefix, error)

@@ -97,6 +97,7 @@ type verification struct {
 	marks    map[string][]mark // of the witness, by origin
 	trusted  map[Public]bool
 	handed   []string // checkpoints by which keys handed over, besides those of the witness
+	purge    *Proof   // of the record that says how far an export's log was purged
 	purges   map[string][]purged
 	anchored map[string]int64 // records of own logs that believed checkpoints cover
 	formers  map[string]Former

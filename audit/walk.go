@@ -61,7 +61,7 @@ func (w *walk) run(ctx context.Context, last int64) error {
 		return w.fault(Changed, 1, "the row of the log makes no sense")
 	}
 	w.treed, w.tileAt, w.more = true, -1, true
-	if !l.Own {
+	if !l.Own || w.exported {
 		if err := w.from.Gaps(ctx, l.Log, func(first, last int64) error {
 			w.gaps = append(w.gaps, [2]int64{first, last})
 			return nil
@@ -345,11 +345,31 @@ func (w *walk) judge() error {
 	}
 	if l.Cut > 0 && !slices.ContainsFunc(w.purges[l.Origin], func(p purged) bool {
 		return p.at <= w.anchored[p.by] && p.Last == l.Cut && p.Hash == hex.EncodeToString(l.CutHash)
-	}) {
+	}) && !w.purgeProved() {
 		return w.fault(PurgeForged, l.Cut, "records up to %d are gone, and no signed record says that they were purged", l.Cut)
 	}
 	w.gapsAndAnchor()
 	return nil
+}
+
+// purgeProved reports whether an export has a proof that its log was purged. If no known key has signed that, the log is
+// not anchored.
+func (w *walk) purgeProved() bool {
+	if w.purge == nil {
+		return false
+	}
+	c, err := w.purge.checkpoint()
+	if err != nil {
+		return false
+	}
+	r, err := Read(w.purge.Leaf, nil)
+	if err != nil || !r.purges(w.log) {
+		return false
+	}
+	if err := w.VerifyOptions.believes(&c, w.purge.HandOvers); err != nil {
+		w.report.Status, w.report.Detail = Unanchored, "the record that says that the first records were purged: "+err.Error()
+	}
+	return true
 }
 
 // counts reports whether what a key has signed counts. Of a copy this store has taken only checkpoints by keys that it knew.

@@ -29,6 +29,8 @@ const (
 	auditGaps        = `SELECT first, last FROM hf_audit_gap WHERE log = $1 ORDER BY first`
 	auditCheckpoints = `SELECT size, root, note, seen FROM hf_audit_checkpoint WHERE origin = $1 AND size > $2 ORDER BY size LIMIT $3`
 	auditHandOvers   = `SELECT note FROM hf_audit_checkpoint WHERE origin = $1 AND note LIKE '%key %key %' ORDER BY size`
+	largerNote       = `SELECT 1 FROM hf_audit_checkpoint WHERE origin = $1 AND size > $2 LIMIT 1`
+	lockOwn          = `SELECT log FROM hf_audit_log WHERE origin = $1 FOR UPDATE` // one checkpoint after the other
 	newestCheckpoint = `SELECT size, root, note, seen FROM hf_audit_checkpoint WHERE origin = $1 ORDER BY size DESC LIMIT 1`
 )
 
@@ -109,9 +111,32 @@ func (a *Audit) Lease(ctx context.Context, mine int64) (lease int64, err error) 
 	return lease, nil
 }
 
-// AddCheckpoint implements audit.Store.
-func (a *Audit) AddCheckpoint(ctx context.Context, c *rows.AuditCheckpoint) error {
-	if err := a.db.Change(ctx, side.Cost{}, func(tx side.Tx) error { return addCheckpoint(tx, c) }); err != nil {
+// Sign implements audit.Store.
+func (a *Audit) Sign(ctx context.Context, c *rows.AuditCheckpoint, by audit.Public) error {
+	if err := a.db.Change(ctx, side.Cost{}, func(tx side.Tx) error {
+		if err := tx.Read(lockOwn, []any{c.Origin}, func(scan side.Scan) error { return scan(new(int64)) }); err != nil {
+			return err
+		}
+		var handOvers []string
+		if err := tx.Read(auditHandOvers, []any{c.Origin}, func(scan side.Scan) error {
+			var note string
+			err := scan(&note)
+			handOvers = append(handOvers, note)
+			return err
+		}); err != nil {
+			return err
+		}
+		late := false
+		if audit.HandsOver(c.Note) {
+			if err := tx.Read(largerNote, []any{c.Origin, c.Size}, func(side.Scan) error { late = true; return nil }); err != nil {
+				return err
+			}
+		}
+		if heir, _ := audit.Heir(handOvers, by); late || heir != by {
+			return audit.ErrOutdated
+		}
+		return addCheckpoint(tx, c)
+	}); err != nil {
 		return fmt.Errorf("add checkpoint %d of %s: %w", c.Size, c.Origin, err)
 	}
 	return nil

@@ -50,6 +50,14 @@ func (a *Audit) Following(ctx context.Context, origin string, size int64) (c *ro
 	return c, nil
 }
 
+// Contradict implements audit.PeerStore.
+func (a *Audit) Contradict(ctx context.Context, c *rows.AuditCheckpoint) error {
+	if err := a.db.Change(ctx, side.Cost{}, func(tx side.Tx) error { return addCheckpoint(tx, c) }); err != nil {
+		return fmt.Errorf("add checkpoint %d of %s: %w", c.Size, c.Origin, err)
+	}
+	return nil
+}
+
 // Witness implements audit.PeerStore.
 func (a *Audit) Witness(ctx context.Context, c *rows.AuditCheckpoint, before int64) error {
 	if err := a.db.Change(ctx, side.Cost{}, func(tx side.Tx) error {

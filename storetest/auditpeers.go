@@ -208,7 +208,7 @@ func handOversExchanged(k *kit) {
 	k.ok(err)
 	same, err := c.Sign(a.Key, k.key())
 	k.ok(err)
-	k.ok(a.Store.AddCheckpoint(k.ctx(), &rows.AuditCheckpoint{Origin: origin, Size: c.Size, Root: c.Root[:], Note: same, Seen: rows.Now}))
+	k.ok(a.Store.Sign(k.ctx(), &rows.AuditCheckpoint{Origin: origin, Size: c.Size, Root: c.Root[:], Note: same, Seen: rows.Now}, a.Key.Public()))
 	next(newest, same)
 	next(same, "")
 

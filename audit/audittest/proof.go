@@ -115,3 +115,46 @@ func batch(p *proof) error {
 	}
 	return nil
 }
+
+// proved reports whether a proof has the record that says that what is not here was purged, and somebody has signed it.
+func proved(text []byte, head *line) bool {
+	var p proof
+	var says struct {
+		Kind  string
+		Extra struct {
+			Log, Hash string
+			Last      int64
+		}
+	}
+	if json.Unmarshal(text, &p) != nil || json.Unmarshal(p.Leaf, &says) != nil { //nolint:musttag // the same
+		return false
+	}
+	_, line, _ := strings.Cut(p.Checkpoint, "\nkey ")
+	raw, _ := base64.StdEncoding.DecodeString(strings.SplitN(line, "\n", 2)[0])
+	vkey, err := note.NewEd25519VerifierKey(strings.SplitN(p.Checkpoint, "\n", 2)[0], raw)
+	return err == nil && Proof(text, vkey) == nil && says.Kind == "Purged" &&
+		says.Extra.Log == head.Origin && says.Extra.Hash == head.Before && says.Extra.Last == head.From-1
+}
+
+func unhex(text string) (h tlog.Hash, err error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || copy(h[:], b) != len(b) {
+		return h, fmt.Errorf("%w: a hash: %w", ErrBroken, err)
+	}
+	return h, nil
+}
+
+// tree is the hash of RFC 6962.
+func tree(leaves []tlog.Hash) tlog.Hash {
+	if len(leaves) == 0 {
+		return sha256.Sum256(nil)
+	}
+	if len(leaves) == 1 {
+		return leaves[0]
+	}
+	k := 1
+	for 2*k < len(leaves) {
+		k *= 2
+	}
+	return tlog.NodeHash(tree(leaves[:k]), tree(leaves[k:]))
+}
