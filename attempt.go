@@ -14,6 +14,7 @@ import (
 // attempt is one request in flight: one message, or a batch.
 type attempt struct {
 	claims    []Claim
+	again     bool // a message of it was tried before
 	route     *laneRoute
 	began     time.Time
 	abandoned bool                    // guarded by the lane
@@ -77,11 +78,15 @@ func (r *dispatch) start(l *laneRun) {
 	if l.withholds() && len(l.incoming) > 1 {
 		r.giveBack(l.pickProbe())
 	}
-	l.line()
-	want := (len(l.ready) + perRequest - 1) / perRequest
-	if want > 0 {
+	for _, c := range l.incoming {
+		l.ready.add(c)
+	}
+	clear(l.incoming)
+	l.incoming = l.incoming[:0]
+	if l.ready.len() > 0 {
 		r.agenda.busy[l] = struct{}{}
 	}
+	want := (l.ready.begins(l.retries()*perRequest) + perRequest - 1) / perRequest
 	for want = min(want, l.slots()); want > 0; want-- {
 		l.active++
 		go r.worker(l)
@@ -104,36 +109,6 @@ func (l *laneRun) pickProbe() []Claim {
 	rest := slices.Clone(l.incoming[1:])
 	l.incoming = l.incoming[:1]
 	return rest
-}
-
-// line moves the claimed messages into the ready queue. It alternates between messages
-// that were never tried and messages that were. So a few bad messages do not block all
-// that come after them.
-func (l *laneRun) line() {
-	var again []Claim
-	next := func() {
-		l.ready, again = append(l.ready, again[0]), again[1:]
-	}
-	for _, c := range l.incoming {
-		l.readyBytes += len(c.Message.Payload)
-		if c.Tries > 0 {
-			again = append(again, c)
-		}
-	}
-	for _, c := range l.incoming {
-		if c.Tries > 0 {
-			continue
-		}
-		l.ready = append(l.ready, c)
-		if len(again) > 0 {
-			next()
-		}
-	}
-	for len(again) > 0 {
-		next()
-	}
-	clear(l.incoming)
-	l.incoming = l.incoming[:0]
 }
 
 // batchSize returns the most messages that one request of a route carries now.
@@ -187,22 +162,17 @@ func (l *laneRun) next(route *laneRoute, size int) *attempt {
 		size = 1
 	}
 	l.active-- // it counts again if there is something to do
-	if len(l.ready) == 0 || l.slots() <= 0 {
+	if l.ready.len() == 0 || l.slots() <= 0 {
+		return nil
+	}
+	claims := l.ready.take(size, l.retries() > 0)
+	if len(claims) == 0 {
 		return nil
 	}
 	l.active++
-	n, bytes := 0, 0
-	for n < len(l.ready) && n < size && (n == 0 || bytes+len(l.ready[n].Message.Payload) <= batchBytes) {
-		bytes += len(l.ready[n].Message.Payload)
-		n++
-	}
-	a := &attempt{claims: l.ready[:n:n], route: l.route, began: time.Now()}
+	again := func(c Claim) bool { return c.Tries > 0 }
+	a := &attempt{claims: claims, again: slices.ContainsFunc(claims, again), route: l.route, began: time.Now()}
 	a.route.hand.take()
-	l.ready = l.ready[n:]
-	l.readyBytes -= bytes
-	if len(l.ready) == 0 {
-		l.ready = nil
-	}
 	if l.inFlight == nil {
 		l.inFlight = map[*attempt]struct{}{}
 	}

@@ -23,7 +23,9 @@ type Route struct {
 
 	// OwnSchedule makes each message keep exactly its own schedule, as webhooks promise
 	// (WH-02, WH-03). While the destination is down, its messages are neither withheld nor
-	// tried sooner, and up to Limit requests at a time may fail.
+	// tried sooner, and up to Limit requests at a time may fail. A quarter of Limit, rounded up,
+	// is for first attempts alone if Limit is at least 2, so that retries that hang leave a new
+	// message room.
 	OwnSchedule bool
 	// CutOff makes a change or removal of this route act on its attempts in hand as a stop
 	// does: after Grace the dispatcher cuts them off, uncharged. An attempt that has not
@@ -99,7 +101,8 @@ type dispatch struct {
 	mu      sync.RWMutex // guards lanes: only the loop changes it, others read
 	lanes   map[string]*laneRun
 	agenda  agenda
-	slots   map[string]int  // the result of wants, reused
+	slots   map[string]int // the results of wants, reused
+	firsts  map[string]int
 	shared  Shared          // the store, if several processes use it at once
 	owned   Owned           // the store, if one process at a time owns it
 	idles   bool            // another process owns the store
@@ -234,7 +237,7 @@ func (d *Dispatcher) begin(ctx context.Context, wake *Wake) (*dispatch, error) {
 
 func (d *Dispatcher) newRun(ctx context.Context, wake *Wake) (*dispatch, error) {
 	r := &dispatch{
-		d: d, wake: wake, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{}, slots: map[string]int{},
+		d: d, wake: wake, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{}, slots: map[string]int{}, firsts: map[string]int{},
 		agenda:  agenda{busy: map[*laneRun]struct{}{}, away: map[*laneRun]struct{}{}},
 		reports: reports{ring: make(chan struct{}, 1)}, settled: make(chan settleAnswer, 1),
 	}

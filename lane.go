@@ -32,34 +32,34 @@ func patience() RetryPolicy {
 type laneRun struct {
 	name string
 
-	mu         sync.Mutex // guards the fields below; the workers use it
-	route      *laneRoute // only the loop changes it
-	ready      []Claim
-	readyBytes int
-	active     int // workers
-	hanging    int // of active, the workers whose attempt was given up or has lost its slot
-	limit      int
-	share      int // of the route's limit: other processes may deliver to the destination, too
-	closed     bool
-	removed    bool // its route is removed, but attempts are in hand; only the loop changes it
-	inFlight   map[*attempt]struct{}
-	down       bool
-	streak     int // failures in a row
-	problem    string
-	held       bool
-	nextProbe  time.Time
-	asked      time.Time    // no probe before this time: a Retry-After asked for it
-	probed     time.Time    // when the last probe ended, or the lane went down
-	pending    int64        // messages at the last look, while it is down; negative: no look yet
-	since      time.Time    // since when it is up or down
-	lastEnd    time.Time    // of any attempt
-	decision   LaneDecision // the last one of a person
-	failing    time.Time    // since when attempts get nowhere; zero: the last one got somewhere
+	mu        sync.Mutex // guards the fields below; the workers use it
+	route     *laneRoute // only the loop changes it
+	ready     waiting
+	active    int // workers
+	hanging   int // of active, the workers whose attempt was given up or has lost its slot
+	limit     int
+	share     int // of the route's limit: other processes may deliver to the destination, too
+	closed    bool
+	removed   bool // its route is removed, but attempts are in hand; only the loop changes it
+	inFlight  map[*attempt]struct{}
+	down      bool
+	streak    int // failures in a row
+	problem   string
+	held      bool
+	nextProbe time.Time
+	asked     time.Time    // no probe before this time: a Retry-After asked for it
+	probed    time.Time    // when the last probe ended, or the lane went down
+	pending   int64        // messages at the last look, while it is down; negative: no look yet
+	since     time.Time    // since when it is up or down
+	lastEnd   time.Time    // of any attempt
+	decision  LaneDecision // the last one of a person
+	failing   time.Time    // since when attempts get nowhere; zero: the last one got somewhere
 
 	// Fields of the loop alone.
 	place    place
 	incoming []Claim
 	more     bool // the store may have due messages
+	newer    bool // the store may have due messages that were never tried, also if it has none for those who ask for all
 	target   int  // how many ready claims it keeps, if there is room
 	filled   bool // the last claim got all that was asked for
 	firstSeq int64
@@ -93,6 +93,7 @@ type LaneStatus struct {
 	Since       time.Duration // how long it has been up, or down
 	Idle        time.Duration // since the last attempt ended; before the first, since the start
 	Decision    LaneDecision  // a person's last decision; its Paused says whether the lane is paused
+	OwnSchedule bool          // its messages are tried when they are due, also while it is down or held
 
 	// Failing is how long attempts have got nowhere: since the first attempt of the oldest
 	// message that was tried, or since any attempt last got somewhere. Zero: the last
@@ -114,7 +115,7 @@ func (s *LaneStatus) tries() bool {
 }
 
 func newLaneRun(name string, route *laneRoute) *laneRun {
-	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), share: route.Limit, more: true}
+	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), share: route.Limit, more: true, newer: true}
 	if route.OwnSchedule {
 		l.limit = route.Limit
 	}
@@ -136,7 +137,7 @@ func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 		if wait := max(l.nextProbe.Sub(now), l.resume.Sub(now)); wait > 0 {
 			return 0, wait
 		}
-		if l.probing() || len(l.ready) > 0 || !l.more {
+		if l.probing() || l.ready.len() > 0 || !l.more {
 			return 0, 0
 		}
 		return probeAmong, 0
@@ -144,19 +145,35 @@ func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 	if wait := l.resume.Sub(now); wait > 0 {
 		return 0, wait
 	}
-	if !l.more || l.readyBytes >= laneBytes {
+	if !l.more || l.ready.bytes >= laneBytes {
 		return 0, 0
 	}
-	if len(l.ready) == 0 && l.filled {
+	if l.ready.len() == 0 && l.filled {
 		l.target = max(l.target, min(2*l.target, most)) // the destination was faster than the claims
 		l.filled = false
 	}
 	// Ask for many at once: a claim per message would cost a turn each.
 	target := min(l.target, most)
-	if n = target - len(l.ready); n < target/4 {
+	if n = target - l.ready.len(); n < target/4 {
 		return 0, 0
 	}
 	return n, 0
+}
+
+// wantFirst returns how many messages that were never tried the lane can use now, while others
+// fill what it holds, and wait for requests that take their time.
+func (l *laneRun) wantFirst(now time.Time, most int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.newer || len(l.ready.again) == 0 || l.ready.bytes >= 2*laneBytes || l.closed || l.share == 0 || l.decision.Paused ||
+		l.withholds() || l.resume.After(now) || l.retries() > 0 {
+		return 0
+	}
+	target := min(l.target, most)
+	if n := target - len(l.ready.first); n >= target/4 {
+		return n
+	}
+	return 0
 }
 
 // withholds reports whether messages wait because the lane is down.
@@ -194,8 +211,8 @@ func (l *laneRun) status() LaneStatus {
 	now := time.Now()
 	s := LaneStatus{
 		Destination: l.name, Up: !l.down, Held: l.held, Failures: l.streak,
-		Limit: min(l.limit, l.share), InFlight: len(l.inFlight), Hanging: l.hanging, Ready: len(l.ready),
-		Timeout: l.route.Timeout, Busy: max(l.resume.Sub(now), 0), Closed: l.closed, Decision: l.decision, Since: now.Sub(l.since), Idle: now.Sub(l.lastEnd),
+		Limit: min(l.limit, l.share), InFlight: len(l.inFlight), Hanging: l.hanging, Ready: l.ready.len(),
+		Timeout: l.route.Timeout, Busy: max(l.resume.Sub(now), 0), Closed: l.closed, Decision: l.decision, OwnSchedule: l.route.OwnSchedule, Since: now.Sub(l.since), Idle: now.Sub(l.lastEnd),
 	}
 	for a := range l.inFlight {
 		if !a.abandoned {
@@ -254,7 +271,7 @@ func (l *laneRun) succeeded(a *attempt) laneChange {
 		if !l.route.OwnSchedule {
 			l.limit = min(startLimit, l.route.Limit)
 		}
-		l.more, l.since = true, time.Now()
+		l.more, l.newer, l.since = true, true, time.Now()
 		return laneWentUp
 	}
 	if l.run++; l.run >= l.limit && l.limit < l.route.Limit {
@@ -374,7 +391,7 @@ func (l *laneRun) notice(pending int64) (sooner bool) {
 func (l *laneRun) rests() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return (l.closed || !l.down) && l.active == 0 && len(l.inFlight) == 0 && len(l.ready) == 0
+	return (l.closed || !l.down) && l.active == 0 && len(l.inFlight) == 0 && l.ready.len() == 0
 }
 
 func latest(a, b time.Time) time.Time {
@@ -390,7 +407,7 @@ func (l *laneRun) allot(share int) (before, now int) {
 	defer l.mu.Unlock()
 	before, l.share = l.share, min(max(share, 0), l.route.Limit)
 	if l.share > before {
-		l.more = true
+		l.more, l.newer = true, true
 	}
 	return before, l.share
 }
@@ -399,7 +416,5 @@ func (l *laneRun) allot(share int) (before, now int) {
 func (l *laneRun) takeBack() []Claim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	back := l.ready
-	l.ready, l.readyBytes = nil, 0
-	return back
+	return l.ready.all()
 }

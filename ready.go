@@ -50,7 +50,7 @@ func (g *agenda) mark(l *laneRun) {
 
 // ask makes the loop ask the store for messages of a lane.
 func (g *agenda) ask(l *laneRun) {
-	l.more = true
+	l.more, l.newer = true, true
 	g.mark(l)
 }
 

@@ -6,10 +6,10 @@ import (
 )
 
 // wants returns how many messages each lane can use, among the lanes that the loop looks
-// at. A lane that has to wait is reminded. A lane that can use nothing is at rest until
-// something happens to it.
-func (r *dispatch) wants(now time.Time) map[string]int {
-	r.slots = emptied(r.slots)
+// at: of all, and of those that were never tried. A lane that has to wait is reminded. A lane
+// that can use nothing is at rest until something happens to it.
+func (r *dispatch) wants(now time.Time) (all, first map[string]int) {
+	r.slots, r.firsts = emptied(r.slots), emptied(r.firsts)
 	g := &r.agenda
 	most := g.most()
 	look := g.look
@@ -26,41 +26,59 @@ func (r *dispatch) wants(now time.Time) map[string]int {
 		if want > 0 {
 			r.slots[l.name] = want
 			g.mark(l) // until it is claimed
+		} else if want := l.wantFirst(now, most); want > 0 {
+			r.firsts[l.name] = want
 		}
 	}
 	clear(look[len(g.look):])
-	return r.slots
+	return r.slots, r.firsts
 }
 
-// refill claims for the slots that are free and starts workers.
+// refill claims for the slots that are free and starts workers. After an error, the next event
+// looks at the lanes again.
 func (r *dispatch) refill(ctx context.Context) error {
 	if r.trouble > 0 || len(r.agenda.look) == 0 {
 		return nil
 	}
-	slots := r.wants(time.Now())
-	if len(slots) == 0 {
-		return nil
+	all, first := r.wants(time.Now())
+	if len(first) > 0 {
+		if err := r.claimFirst(ctx, first); err != nil {
+			return err
+		}
 	}
-	batch, err := r.d.Store.Claim(ctx, slots)
-	if err != nil {
-		return err // the next event looks at them again
+	if len(all) > 0 {
+		return r.claim(ctx, all)
 	}
-	taken := time.Now()
-	for _, c := range batch.Claims {
-		c.taken = taken
-		l := r.lanes[c.Message.Destination]
-		if l == nil || l.closed { // the store gave more than it was asked for
-			r.giveBack([]Claim{c})
+	return nil
+}
+
+func (r *dispatch) claimFirst(ctx context.Context, first map[string]int) error {
+	claims, err := r.d.Store.ClaimFirst(ctx, first)
+	r.receive(claims)
+	for name, n := range first {
+		l := r.lanes[name]
+		if err != nil {
+			r.agenda.mark(l)
 			continue
 		}
-		l.incoming = append(l.incoming, c)
+		l.newer = len(l.incoming) >= n
+		r.start(l)
 	}
+	return err
+}
+
+func (r *dispatch) claim(ctx context.Context, slots map[string]int) error {
+	batch, err := r.d.Store.Claim(ctx, slots)
+	if err != nil {
+		return err
+	}
+	taken := r.receive(batch.Claims)
 	claimed := r.agenda.look
 	r.agenda.look = nil
 	for _, l := range claimed {
 		l.place.next = false
 		l.more = len(l.incoming) >= slots[l.name]
-		l.filled = l.more
+		l.newer, l.filled = l.more, l.more
 		r.start(l)
 		next, some := batch.Next[l.name]
 		if l.more && !l.withholds() {
@@ -74,6 +92,21 @@ func (r *dispatch) refill(ctx context.Context) error {
 		r.agenda.look = claimed[:0]
 	}
 	return nil
+}
+
+// receive hands claims to their lanes.
+func (r *dispatch) receive(claims []Claim) (taken time.Time) {
+	taken = time.Now()
+	for _, c := range claims {
+		c.taken = taken
+		l := r.lanes[c.Message.Destination]
+		if l == nil || l.closed { // the store gave more than it was asked for
+			r.giveBack([]Claim{c})
+			continue
+		}
+		l.incoming = append(l.incoming, c)
+	}
+	return taken
 }
 
 // allot asks for this dispatcher's share of each destination. If others have all of one

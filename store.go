@@ -20,6 +20,11 @@ type Store interface {
 	// Claim does not wait for messages to come.
 	Claim(ctx context.Context, slots map[string]int) (Batch, error)
 
+	// ClaimFirst is Claim for messages that were not tried yet in their cycle, where others that
+	// were tried before have filled what a lane holds. It may leave those that came minutes ago,
+	// or while the store was not open, to Claim.
+	ClaimFirst(ctx context.Context, slots map[string]int) ([]Claim, error)
+
 	// Settle records outcomes. won[i] says whether s[i] took effect. If the caller has lost
 	// the claim, its settlement changes nothing: another decision stands. After an error
 	// nothing is recorded, and the same settlements may be tried again.

@@ -57,7 +57,8 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 	if !known {
 		return fmt.Sprintf("destination %s is not configured on this node: configure it", to)
 	}
-	if lane, ok := s.lane(to); ok && (lane.Decision.Paused || lane.Held || !lane.Up) {
+	lane, ok := s.lane(to)
+	if ok && (lane.Decision.Paused || !lane.OwnSchedule && (lane.Held || !lane.Up)) {
 		return laneBecause(lane)
 	}
 	if wait := time.Until(r.Due); wait > 0 {
@@ -66,10 +67,14 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 		}
 		return fmt.Sprintf("%s in %s", nextRetry(r, d.Retry), inWords(wait))
 	}
-	if r.Message.OrderingKey != "" {
-		return fmt.Sprintf("due now; waits for a free slot of destination %s, or for an earlier message of ordering key %s", to, r.Message.OrderingKey)
+	text := "due now; waits for a free slot of destination " + to
+	if lane.InFlight > 0 {
+		text += fmt.Sprintf(", which has %d requests under way, the oldest for %s", lane.InFlight, inWords(lane.Oldest))
 	}
-	return fmt.Sprintf("due now; waits for a free slot of destination %s", to)
+	if r.Message.OrderingKey != "" {
+		text += ", or for an earlier message of ordering key " + r.Message.OrderingKey
+	}
+	return text
 }
 
 // subscriptionBecause returns the retries of a subscription, or why its messages wait.

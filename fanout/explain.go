@@ -16,6 +16,9 @@ type Explanation struct {
 
 // Explain returns that for the subscriptions behind after, by id, at most limit.
 func (b *Book) Explain(ctx context.Context, e *Stored, after string, limit int) ([]Explanation, error) {
+	if err := b.refresh(ctx, freshFor); err != nil { // who tells what a delivery waits for asks Known
+		return nil, err
+	}
 	list, err := b.store.SubscriptionsAt(ctx, e.Version, after, limit)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/metrics"
 )
 
 // addHub adds to a role what takes events and brings them to subscribers.
@@ -65,6 +66,7 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 		defer sender.Close()
 		return routes.Run(ctx)
 	}}, run.Part{Name: "event sweeper", Run: sweeper.Run})
+	n.sender = sender
 	operate := r.operate
 	r.operate = func(s *admin.Service) {
 		operate(s)
@@ -74,6 +76,24 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 		}
 	}
 	return nil
+}
+
+// measuredWebhooks returns the numbers of the connections to subscribers.
+func (n *Node) measuredWebhooks() metrics.Source {
+	const connections = "holdfast_webhook_connections_total"
+	return metrics.Source{
+		Metrics: []metrics.Metric{{
+			Name: connections, Label: "reused", Counter: true,
+			Help: "Connections to subscribers that were opened, and requests over a connection that had been used before, since the start.",
+		}},
+		Read: func(see func(name string, value int64, label ...string)) {
+			if n.sender != nil {
+				opened, reused := n.sender.Connections()
+				see(connections, opened, "false")
+				see(connections, reused, "true")
+			}
+		},
+	}
 }
 
 func scheduleOf(c *config.Webhooks) fanout.Schedule {

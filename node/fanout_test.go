@@ -29,6 +29,7 @@ import (
 
 // subscriber keeps what it is sent, and answers what it is told to.
 type subscriber struct {
+	node   string // that calls it
 	mu     sync.Mutex
 	got    []string // bodies
 	ids    []string // webhook-id of each
@@ -61,7 +62,8 @@ func hooked(t *testing.T, id string) (*client.Client, *subscriber) {
 	s := &subscriber{}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	c, err := client.New(serve(t, parse(t, "webhooks: {addresses: [127.0.0.0/8], factor: 1s}")), "")
+	s.node = serve(t, parse(t, "webhooks: {addresses: [127.0.0.0/8], factor: 1s}"))
+	c, err := client.New(s.node, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +116,9 @@ func TestAnEventReachesItsSubscriber(t *testing.T) {
 	try, err := c.Subscriptions().Test(t.Context(), "shop", api.NewEvent{Topic: "orders", Data: json.RawMessage(`"test"`)})
 	if err != nil || !try.Delivered || try.Status != 200 || try.Body != `"test"` {
 		t.Errorf("a test: %+v, %v", try, err)
+	}
+	if _, text := ask(t, "GET", s.node+"/metrics", ""); !strings.Contains(text, `holdfast_webhook_connections_total{reused="false"} 1`) || !strings.Contains(text, `holdfast_webhook_connections_total{reused="true"} 1`) {
+		t.Errorf("an attempt and a test over one connection:\n%s", text)
 	}
 	page, err := c.Events().List(t.Context(), "orders", "", 10)
 	if err != nil || len(page.Events) != 2 || page.Events[0].ID != other.ID {

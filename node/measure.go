@@ -15,7 +15,7 @@ import (
 func (n *Node) newMetrics() (*metrics.Metrics, error) {
 	return metrics.New(metrics.Options{
 		Counts: n.store.Counts, Lanes: n.lanes, Oldest: n.progress.Oldest, Refused: n.guard.Refused,
-		Version: n.opts.Version, Commit: n.opts.Commit, Sources: append(n.special.measured, n.measured(), n.measuredJournal(), n.measuredSites(), n.measuredTelemetry(), n.measuredAudit()),
+		Version: n.opts.Version, Commit: n.opts.Commit, Sources: append(n.special.measured, n.measured(), n.measuredJournal(), n.measuredSites(), n.measuredTelemetry(), n.measuredAudit(), n.measuredWebhooks()),
 	})
 }
 

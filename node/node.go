@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter"
+	"github.com/holdfast-mq/holdfast/adapter/webhook"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
@@ -71,7 +72,8 @@ type Node struct {
 	others    *audit.Peers // nil: nobody exchanges checkpoints with this node
 	special   special
 	metrics   *metrics.Metrics
-	site      *site.Site // delivers and sweeps
+	site      *site.Site      // delivers and sweeps
+	sender    *webhook.Sender // to subscribers; nil: the role has none
 	role      role
 	endpoints *holdfast.Endpoints
 	clients   []adapter.Deliverer

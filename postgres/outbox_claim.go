@@ -55,8 +55,12 @@ type hold struct {
 // than floorSlack, and those given back. So the whole lane is read from time to time.
 type laneView struct {
 	floor int64
+	first int64     // the same for messages that were never tried: see ClaimFirst
 	whole time.Time // when the whole lane is read again
 }
+
+// reread makes the next claims look behind the floors.
+func (l *laneView) reread() { l.whole, l.first = time.Time{}, 0 }
 
 const (
 	floorSlack = 2 * int64(time.Second/time.Microsecond)
@@ -98,13 +102,24 @@ func (c *claims) rewind(lanes ...int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range lanes {
-		c.lane(id).whole = time.Time{}
+		c.lane(id).reread()
 	}
 }
 
 // Claim implements holdfast.Store. Nodes that claim at the same time get different messages: a
 // claim skips rows that another claim has locked.
 func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
+	return db.take(ctx, slots, false)
+}
+
+// ClaimFirst implements holdfast.Store. It looks back five minutes at most, since it passes over
+// all messages that were tried before and are due.
+func (db *DB) ClaimFirst(ctx context.Context, slots map[string]int) ([]holdfast.Claim, error) {
+	batch, err := db.take(ctx, slots, true)
+	return batch.Claims, err
+}
+
+func (db *DB) take(ctx context.Context, slots map[string]int, first bool) (holdfast.Batch, error) {
 	batch := holdfast.Batch{Next: map[string]time.Duration{}}
 	if err := db.usable(ctx); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
@@ -116,7 +131,7 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	if err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
-	k := &taking{db: db, turn: turn, owner: owner, number: db.claim.next(), want: map[int32]int{}, names: map[int32]string{}}
+	k := &taking{db: db, first: first, turn: turn, owner: owner, number: db.claim.next(), want: map[int32]int{}, names: map[int32]string{}}
 	if err := k.ask(ctx, slots); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
@@ -143,6 +158,7 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 // taking is the work of one Claim call.
 type taking struct {
 	db            *DB
+	first         bool // only messages that were never tried
 	owner, number int64
 	lanes         []int32
 	want          map[int32]int
@@ -216,7 +232,7 @@ func (k *taking) run(tx *ownTx) error {
 	k.rows, k.expired, k.aside, k.whole, k.bytes, k.next, k.began = nil, nil, nil, nil, 0, map[int32]time.Duration{}, time.Now()
 	c := &k.db.claim
 	c.mu.Lock()
-	place, suspects := c.unplaced, c.suspects && c.suspect == 0
+	place, suspects := c.unplaced && !k.first, c.suspects && c.suspect == 0 && !k.first
 	c.mu.Unlock()
 	if place {
 		more, err := tx.placeSome()
@@ -232,7 +248,11 @@ func (k *taking) run(tx *ownTx) error {
 	}
 	lanes, most, floors := k.wants()
 	if len(lanes) > 0 {
-		if err := tx.query(claimMessages, []any{k.owner, k.number, claimBytes - k.bytes, lanes, most, floors}, k.read); err != nil {
+		statement := claimMessages
+		if k.first {
+			statement = claimFirst
+		}
+		if err := tx.query(statement, []any{k.owner, k.number, claimBytes - k.bytes, lanes, most, floors}, k.read); err != nil {
 			return err
 		}
 	}
@@ -253,7 +273,9 @@ func (k *taking) run(tx *ownTx) error {
 	if err := k.expire(tx); err != nil {
 		return err
 	}
-	k.look(tx)
+	if !k.first {
+		k.look(tx)
+	}
 	tx.after = append(tx.after, k.hold)
 	return nil
 }
@@ -279,9 +301,12 @@ func (k *taking) wants() (lanes []int32, most, floors []int64) {
 			continue
 		}
 		l, floor := c.lane(id), int64(0)
-		if k.began.Before(l.whole) {
+		switch {
+		case k.first:
+			floor = l.first
+		case k.began.Before(l.whole):
 			floor = l.floor
-		} else {
+		default:
 			k.whole = append(k.whole, id)
 		}
 		lanes, most, floors = append(lanes, id), append(most, int64(n)), append(floors, floor)
@@ -453,11 +478,15 @@ func (k *taking) hold() {
 	}
 	for _, id := range k.lanes {
 		l := c.lane(id)
+		floor := &l.floor
+		if k.first {
+			floor = &l.first
+		}
 		switch due := last[id]; {
 		case due > 0 && (got[id] >= k.want[id] || k.full()):
-			l.floor = due
+			*floor = due
 		case !k.full() && k.now > 0:
-			l.floor = k.now - floorSlack
+			*floor = k.now - floorSlack
 		}
 	}
 }

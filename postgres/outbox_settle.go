@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -183,7 +182,7 @@ func (c *claims) settled(rows []settled, done bool) {
 		if s := rows[i].s; s.State == holdfast.Pending {
 			// A row that is given back keeps its due time, which is before the floor.
 			if s.Outcome == holdfast.NotStarted {
-				c.lane(h.lane).whole = time.Time{}
+				c.lane(h.lane).reread()
 			}
 		}
 	}

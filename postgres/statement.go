@@ -150,7 +150,8 @@ const (
 			due = least(greatest(q.start, CASE WHEN q.blocked = 2 THEN hf_now() - 1000000 ELSE hf_now() END), q.expires) WHERE q.seq = ANY (ARRAY (SELECT seq FROM first)) RETURNING q.lane`
 )
 
-// claimMessages takes due, unclaimed rows of each lane. A row of an ordering key is due when it is
+// claimMessages takes due, unclaimed rows of each lane. claimFirst takes those that became due within
+// five minutes and were never tried. A row of an ordering key is due when it is
 // the key's turn, or when it has expired. claimSuspects takes rows that were in hand when an owner
 // died, a few at a time. Both return at least one row, which tells the time. A buried owner gets
 // nothing: burying an owner waits for its claims, or they wait for the burial.
@@ -162,6 +163,14 @@ const (
 		SELECT q.* FROM me, now, want AS w, LATERAL (
 			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision, blocked FROM hf_queue AS q
 			WHERE q.lane = w.lane AND q.lane > 0 AND q.due >= w.floor AND q.due <= now.t AND q.owner IS NULL AND NOT q.given_up AND q.deaths = 0 AND (q.blocked = 0 OR q.expires <= now.t)
+			ORDER BY q.due, q.seq LIMIT w.n FOR UPDATE SKIP LOCKED) AS q),` + claimGot
+	claimFirst = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	want AS (SELECT w.lane, w.n, greatest(w.floor, t - 300000000) AS floor FROM now, unnest($4::integer[], $5::bigint[], $6::bigint[]) AS w (lane, n, floor)),
+	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
+	got AS MATERIALIZED (
+		SELECT q.* FROM me, now, want AS w, LATERAL (
+			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision, blocked FROM hf_queue AS q
+			WHERE q.lane = w.lane AND q.lane > 0 AND q.due >= w.floor AND q.due <= now.t AND q.tries = 0 AND q.owner IS NULL AND NOT q.given_up AND q.deaths = 0 AND q.blocked = 0
 			ORDER BY q.due, q.seq LIMIT w.n FOR UPDATE SKIP LOCKED) AS q),` + claimGot
 	claimSuspects = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),

@@ -20,14 +20,8 @@ const claimBytes = 8 << 20
 // settled a moment ago is never claimed again.
 func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
 	batch := holdfast.Batch{Next: make(map[string]time.Duration, len(slots))}
-	if err := db.writer.usable(ctx); err != nil {
-		return batch, fmt.Errorf("claim: %w", err)
-	}
-	if !db.owns.Load() {
-		return batch, nil // only the owner hands messages out; a new owner's dispatcher is woken
-	}
-	if err := db.Present(); err != nil {
-		return batch, fmt.Errorf("claim: %w", err)
+	if owns, err := db.hands(ctx); err != nil || !owns {
+		return batch, err
 	}
 	ls := db.lanes
 	k := &tableClaim{db: db, slots: slots}
@@ -72,6 +66,21 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	return batch, nil
 }
 
+// hands reports whether this process hands messages out. A new owner's dispatcher is woken.
+func (db *DB) hands(ctx context.Context) (bool, error) {
+	err := db.writer.usable(ctx)
+	if err == nil && !db.owns.Load() {
+		return false, nil
+	}
+	if err == nil {
+		err = db.Present()
+	}
+	if err != nil {
+		return false, fmt.Errorf("claim: %w", err)
+	}
+	return true, nil
+}
+
 // tableClaim reads due rows of some lanes. After an unclean stop it also writes the claims to disk,
 // and so counts each attempt before it is made.
 type tableClaim struct {
@@ -80,6 +89,7 @@ type tableClaim struct {
 	table   []*lane // the lanes of slots for which the table must be read
 	wants   []int
 	durable bool
+	first   bool // only rows that were never tried: see outbox_claim_first.go
 
 	claims  []holdfast.Claim
 	lanes   []*lane // of the claims, if they are durable
@@ -145,7 +155,11 @@ func (k *tableClaim) read(c *conn) error {
 				continue
 			}
 		}
-		if err := k.readLane(c, l, min(k.wants[i]-k.got[l], k.share(len(k.table)-i))); err != nil {
+		read := k.readLane
+		if k.first {
+			read = k.readFirst
+		}
+		if err := read(c, l, min(k.wants[i]-k.got[l], k.share(len(k.table)-i))); err != nil {
 			return err
 		}
 	}
@@ -200,7 +214,11 @@ func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn ui
 	if l.rewinds != turn {
 		return errStop
 	}
-	l.cursorDue, l.cursorSeq = due, claim.Seq
+	if k.first {
+		l.firstDue, l.firstSeq = due, claim.Seq
+	} else {
+		l.cursorDue, l.cursorSeq = due, claim.Seq
+	}
 	if _, leased := ls.leases[claim.Seq]; leased {
 		return nil
 	}

@@ -48,6 +48,7 @@ type lane struct {
 	// Every due row up to the cursor is leased, or is in fresh. While caughtUp, no row after the
 	// cursor is due before nextDue, and new rows go to fresh. Otherwise the table must be read.
 	cursorDue, cursorSeq int64
+	firstDue, firstSeq   int64 // another cursor: each due row up to it that was never tried is leased, in fresh, or older than firstAgo
 	caughtUp             bool
 	nextDue              int64
 	fresh                []holdfast.Claim
@@ -159,6 +160,9 @@ func (l *lane) count(s holdfast.State, by int64) {
 // addFresh takes note of a committed pending row.
 func (ls *lanes) addFresh(f *freshRow, now int64) {
 	l := f.lane
+	if f.due <= l.firstDue {
+		l.firstDue, l.firstSeq = f.due-1, math.MaxInt64
+	}
 	switch {
 	case f.due <= l.cursorDue:
 		ls.rewind(l)
@@ -187,6 +191,7 @@ func (ls *lanes) full(l *lane) bool {
 func (ls *lanes) rewind(l *lane) {
 	ls.bytes -= l.freshBytes
 	l.cursorDue, l.cursorSeq, l.caughtUp = math.MinInt64, 0, false
+	l.firstDue, l.firstSeq = math.MinInt64, 0
 	l.fresh, l.freshBytes = nil, 0
 	ls.dropAhead(l)
 	l.rewinds++

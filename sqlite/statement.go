@@ -46,6 +46,7 @@ const (
 	requeuedKeys
 	keyAfter
 	claimPage
+	claimFirst
 	claimOne
 	claimDurably
 	nextDue
@@ -225,6 +226,9 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 
 	claimPage: `SELECT ` + claimColumns + ` FROM hf_message AS m LEFT JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.lane = ?1 AND m.state = 0 AND m.given_up = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4)
+		ORDER BY m.due, m.seq LIMIT ?5`,
+	claimFirst: `SELECT ` + claimColumns + ` FROM hf_message AS m LEFT JOIN hf_body AS b ON b.seq = m.seq
+		WHERE m.lane = ?1 AND m.state = 0 AND m.given_up = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4) AND m.tries = 0 AND m.blocked = 0
 		ORDER BY m.due, m.seq LIMIT ?5`,
 	claimOne: `SELECT ` + claimColumns + ` FROM hf_message AS m LEFT JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.seq = ?1 AND m.state = 0 AND m.given_up = 0 AND m.blocked = 0 AND m.due <= ?2`,

@@ -26,6 +26,7 @@ func claims(t *testing.T, m Maker) {
 		"an attempt that outlives its dispatcher is settled": lateAttempt,
 	})
 	m.run(t, map[string]func(k *kit){
+		"first attempts beside many that are due again": firstAttempts,
 		"as many as asked for, oldest first, each once": func(k *kit) {
 			want := k.put(many(7, "m", holdfast.Message{})...)
 			got := idsOf(k.claim(3))

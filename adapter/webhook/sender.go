@@ -34,6 +34,7 @@ type Sender struct {
 	guard   *addressguard.Guard
 	proxy   string
 	open    exchange.Settings
+	uses    exchange.Uses
 	usual   *exchange.Client              // of targets without TLS settings of their own
 	clients shared[TLS, *exchange.Client] // of those with
 	grants  shared[grantKey, *grant]
@@ -58,7 +59,10 @@ func New(s Settings) (*Sender, error) {
 		}
 		open.Proxy = (&httpproxy.Config{HTTPProxy: s.Proxy, HTTPSProxy: s.Proxy, NoProxy: s.NoProxy}).ProxyFunc()
 	}
-	return &Sender{guard: guard, proxy: s.Proxy, open: open, usual: exchange.NewClient(open)}, nil
+	sender := &Sender{guard: guard, proxy: s.Proxy, open: open}
+	sender.open.Uses = &sender.uses
+	sender.usual = exchange.NewClient(sender.open)
+	return sender, nil
 }
 
 // Close closes idle connections. Exchanges under way go on.
@@ -86,8 +90,10 @@ func (s *Sender) clientOf(t *Target) (*exchange.Client, error) {
 }
 
 // Connections returns how many connections were opened, and how many requests went over one that
-// had been used before, of targets without TLS settings of their own.
-func (s *Sender) Connections() (opened, reused int64) { return s.usual.Counts() }
+// had been used before.
+func (s *Sender) Connections() (opened, reused int64) {
+	return s.uses.Opened.Load(), s.uses.Reused.Load()
+}
 
 // ErrGone is wrapped by the failure of a subscriber that answered 410: it wants no more. The message
 // parks; whoever keeps the subscription pauses it.

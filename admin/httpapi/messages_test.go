@@ -242,6 +242,16 @@ func TestWhatAMessageWaitsForIsSaid(t *testing.T) {
 			lane: holdfast.LaneStatus{Problem: "connection refused", NextProbe: 8 * time.Second},
 			want: "destination inventory is down (connection refused), next probe in 8s",
 		},
+		"down, and each message has its own schedule": {
+			edit: func(r *holdfast.Record) { due(r, 3, time.Hour) },
+			lane: holdfast.LaneStatus{Problem: "connection refused", OwnSchedule: true},
+			want: "retry 3 of 5 in 1h",
+		},
+		"slots that are taken": {
+			edit: func(*holdfast.Record) {},
+			lane: holdfast.LaneStatus{InFlight: 8, Oldest: 12 * time.Second},
+			want: "due now; waits for a free slot of destination inventory, which has 8 requests under way, the oldest for 12s",
+		},
 		"held": {edit: func(*holdfast.Record) {}, lane: holdfast.LaneStatus{Held: true, Problem: "401 Unauthorized"}, want: "destination inventory is held (401 Unauthorized)"},
 		"doubted": { // F1-51
 			edit: func(r *holdfast.Record) { r.HeldUntil = time.Now().Add(2 * time.Hour) },

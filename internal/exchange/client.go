@@ -38,6 +38,13 @@ type Settings struct {
 	IdleFor time.Duration // how long they are kept; zero: 90 s
 	// Proxy returns the proxy for a URL, or nil. FromEnvironment is one. Nil: there are no proxies.
 	Proxy func(*url.URL) (*url.URL, error)
+	Uses  *Uses // counts connections, also those of other clients; nil: nobody does
+}
+
+// Uses counts connections. The zero value is ready to use.
+type Uses struct {
+	Opened atomic.Int64 // connections
+	Reused atomic.Int64 // requests over a connection that had been used before
 }
 
 // Client makes exchanges. It speaks only HTTP/1.1, where a connection carries one request at a
@@ -47,7 +54,7 @@ type Client struct {
 	idleMost, idleAll int
 	idleFor           time.Duration
 	conns             *http.Transport // opens connections, sends no requests
-	opened, reused    atomic.Int64
+	uses              *Uses
 
 	mu   sync.Mutex
 	idle map[place][]*conn // most recently used last
@@ -90,7 +97,7 @@ func NewClient(s Settings) *Client {
 		*calling(ctx).gate = g
 		return g, nil
 	}
-	return &Client{idleMost: s.Idle, idleAll: s.IdleAll, idleFor: cmp.Or(s.IdleFor, 90*time.Second), conns: t, idle: map[place][]*conn{}}
+	return &Client{idleMost: s.Idle, idleAll: s.IdleAll, idleFor: cmp.Or(s.IdleFor, 90*time.Second), conns: t, uses: cmp.Or(s.Uses, &Uses{}), idle: map[place][]*conn{}}
 }
 
 // Close closes idle connections. Exchanges under way go on.
@@ -106,10 +113,6 @@ func (c *Client) Close() {
 		}
 	}
 }
-
-// Counts returns how many connections were opened, and how many requests went over one that had
-// been used before.
-func (c *Client) Counts() (opened, reused int64) { return c.opened.Load(), c.reused.Load() }
 
 // Do makes one request and returns its answer. The request belongs to the client from then on; the
 // caller closes the answer's Body. The failure's text is bounded and without the secrets of hide;
@@ -134,7 +137,7 @@ func (c *Client) Do(req *http.Request, hide func() *secrets.Set) (*http.Response
 		resp, err := k.RoundTrip(req)
 		if err == nil {
 			if reused {
-				c.reused.Add(1)
+				c.uses.Reused.Add(1)
 			}
 			resp.Body = &body{ReadCloser: resp.Body, over: func() { c.put(k) }}
 			return resp, nil

@@ -255,7 +255,8 @@ func TestAProxyIsExempt(t *testing.T) {
 // Connections of all hosts together are bounded, and counted.
 func TestIdleConnectionsOfAllHosts(t *testing.T) {
 	t.Parallel()
-	c := client(t, exchange.Settings{Idle: 2, IdleAll: 3})
+	var uses exchange.Uses
+	c := client(t, exchange.Settings{Idle: 2, IdleAll: 3, Uses: &uses})
 	var hosts []string
 	for range 4 {
 		s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -267,7 +268,7 @@ func TestIdleConnectionsOfAllHosts(t *testing.T) {
 			t.Fatal(f)
 		}
 	}
-	if opened, reused := c.Counts(); opened != 5 || reused != 4 {
+	if opened, reused := uses.Opened.Load(), uses.Reused.Load(); opened != 5 || reused != 4 {
 		t.Errorf("%d opened and %d times reused, want 5 and 4", opened, reused)
 	}
 }

@@ -56,7 +56,7 @@ func (c *Client) connect(req *http.Request, at place) (*conn, error) {
 	})
 	k.timer.Stop()
 	k.gate.open(false)
-	c.opened.Add(1)
+	c.uses.Opened.Add(1)
 	return k, nil
 }
 
