@@ -20,6 +20,9 @@ type Hub struct {
 	Schedule  fanout.Schedule // of subscriptions without one
 	// Seal seals a secret of a subscription, whose other settings are set.
 	Seal func(s *fanout.Subscription, use fanout.Use, secret string) (string, error)
+	// NewSecret makes a secret that signs, of the kind that the subscription has. public is what a receiver verifies
+	// with, if that is not the secret itself.
+	NewSecret func(s *fanout.Subscription) (secret, public string, err error)
 	// Check returns the faults of how a subscription is delivered, each a *holdfast.FieldError.
 	Check func(s *fanout.Subscription) error
 	// Try sends a subscriber an event that is not stored.

@@ -28,6 +28,7 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 		Seal: func(s *fanout.Subscription, use fanout.Use, secret string) (string, error) {
 			return n.secrets.ring.Load().Seal(boundTo(s, use), []byte(secret))
 		},
+		NewSecret: n.newSecret,
 		Check: func(s *fanout.Subscription) error {
 			t, err := n.targetOf(s)
 			return errors.Join(sender.Validate(&t), unopened(err))
