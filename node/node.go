@@ -68,6 +68,7 @@ type Node struct {
 	watch     auditWatch
 	others    *audit.Peers // nil: nobody exchanges checkpoints with this node
 	special   special
+	unready   unready
 	metrics   *metrics.Metrics
 	site      *site.Site // delivers and sweeps
 	role      role
