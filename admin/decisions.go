@@ -97,9 +97,19 @@ func (m Messages) decide(ctx context.Context, text string, verb holdfast.Verb, c
 	if p != nil {
 		return out, p
 	}
-	if may := Granted(ctx); !may.Whole() { // a message keeps its destination, so that nothing comes between
-		if _, err := m.get(ctx, id); err != nil {
+	again := verb == holdfast.VerbRequeue && m.Hub != nil
+	if may := Granted(ctx); !may.Whole() || again { // a message keeps its destination, so that nothing comes between
+		r, err := m.get(ctx, id)
+		former := false
+		if err == nil && again {
+			former, err = m.ofFormer(ctx, &r, false)
+		}
+		if err != nil {
 			return out, m.missing(ctx, "read the message", id, err)
+		}
+		if former {
+			return out, api.WrongState.Problem(fmt.Sprintf("message %s was for a deleted subscription, and another one has its id: it would go there; publish the event again", id),
+				api.Fault{Field: "state", Value: r.State.String(), Problem: "belongs to a deleted subscription"})
 		}
 	}
 	r, err := change(m.outbox(), id)

@@ -112,6 +112,11 @@ func position(after string) (int64, *api.Problem) {
 
 // find returns the event with an id. source may be empty if only one source has sent the id.
 func (s Events) find(ctx context.Context, source, text string) (e fanout.Stored, err error) {
+	return s.pick(ctx, source, text, func(e *fanout.Stored) (bool, error) { return s.sees(ctx, e.Topic, ""), nil })
+}
+
+// pick is find among the events that the caller may see.
+func (s Events) pick(ctx context.Context, source, text string, sees func(e *fanout.Stored) (bool, error)) (e fanout.Stored, err error) {
 	hub, p := s.fanOut()
 	if p != nil {
 		return e, p
@@ -126,7 +131,12 @@ func (s Events) find(ctx context.Context, source, text string) (e fanout.Stored,
 	}
 	var found []fanout.Stored
 	for i := range list {
-		if (source == "" || list[i].Source == source) && s.sees(ctx, list[i].Topic, "") {
+		if source != "" && list[i].Source != source {
+			continue
+		}
+		if seen, err := sees(&list[i]); err != nil {
+			return e, s.refuse(ctx, "read the event", err)
+		} else if seen {
 			found = append(found, list[i])
 		}
 	}

@@ -20,7 +20,13 @@ func (s Events) Resend(ctx context.Context, source, event, key string, req *api.
 	if faults = append(wrong, faults...); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
-	e, err := s.find(ctx, source, event)
+	find := s.find
+	if isSubscriber(ctx) {
+		find = func(ctx context.Context, source, event string) (fanout.Stored, error) {
+			return s.findOwn(ctx, source, event, req)
+		}
+	}
+	e, err := find(ctx, source, event)
 	if err != nil {
 		return out, err
 	}

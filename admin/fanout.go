@@ -20,10 +20,24 @@ type Hub struct {
 	Schedule  fanout.Schedule // of subscriptions without one
 	// Seal seals a secret of a subscription, whose other settings are set.
 	Seal func(s *fanout.Subscription, use fanout.Use, secret string) (string, error)
+	// NewSecret makes a secret that signs, of the kind that the subscription has. public is what a receiver verifies
+	// with, if that is not the secret itself.
+	NewSecret func(s *fanout.Subscription) (secret, public string, err error)
 	// Check returns the faults of how a subscription is delivered, each a *holdfast.FieldError.
 	Check func(s *fanout.Subscription) error
+	// Unready returns why nobody is called for a subscription, by the fault of this node; empty: it is ready.
+	// Nil: nobody knows.
+	Unready func(id string) string
 	// Try sends a subscriber an event that is not stored.
 	Try func(ctx context.Context, s *fanout.Subscription, e *fanout.Event) (api.TestExchange, error)
+}
+
+// unready is Unready, if the node can say.
+func (h *Hub) unready(id string) string {
+	if h.Unready == nil {
+		return ""
+	}
+	return h.Unready(id)
 }
 
 // fanOut returns the parts of the fan-out, or why there are none.

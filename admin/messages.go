@@ -66,6 +66,9 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 	}
 	read := func(q holdfast.Query) (holdfast.Page, error) {
 		found, err := m.outbox().List(ctx, q)
+		if err == nil {
+			err = m.kept(ctx, &found, q.Held)
+		}
 		if err != nil {
 			return found, m.refuse(ctx, "list messages", err)
 		}
@@ -123,7 +126,11 @@ func (m Messages) Get(ctx context.Context, text string) (d api.MessageDetail, er
 	if err != nil {
 		return d, m.missing(ctx, "read the message", id, err)
 	}
-	return m.detailOf(&r), nil
+	d = m.detailOf(&r)
+	for i := range d.History {
+		d.History[i].Actor = someone(ctx, d.History[i].Actor)
+	}
+	return d, nil
 }
 
 // get reads a message. To a caller whose scope does not have it, it is not kept: an answer must not tell which
@@ -132,6 +139,12 @@ func (m Messages) get(ctx context.Context, id holdfast.ID) (holdfast.Record, err
 	r, err := m.outbox().Get(ctx, id)
 	if err == nil && !within(ctx, m.object(r.Message.Destination)) {
 		return holdfast.Record{}, holdfast.ErrNotFound
+	}
+	if err == nil && isSubscriber(ctx) {
+		var former bool
+		if former, err = m.ofFormer(ctx, &r, true); former {
+			return holdfast.Record{}, holdfast.ErrNotFound
+		}
 	}
 	return r, err
 }

@@ -31,10 +31,10 @@ func (s Subscriptions) visible(ctx context.Context, one *fanout.Subscription) bo
 	return len(one.Topics) > 0 || Granted(ctx).Whole() // topics that are lost are in no scope
 }
 
-func (s Subscriptions) show(one *fanout.Subscription) api.Subscription {
+func (s Subscriptions) show(ctx context.Context, one *fanout.Subscription) api.Subscription {
 	out := api.Subscription{
 		ID: one.ID, Topics: one.Topics, Filter: one.Filter, Description: one.Description, URL: one.URL, Headers: one.Headers, Mode: one.Mode, Concurrency: one.Concurrency,
-		Version: strconv.FormatInt(one.Version, 10), State: one.State.String(), Why: one.Why, Actor: one.Actor, Since: instant(one.Since), Fault: one.Fault,
+		Version: strconv.FormatInt(one.Version, 10), State: one.State.String(), Why: one.Why, Actor: someone(ctx, one.Actor), Since: instant(one.Since), Fault: one.Fault,
 		Created: instant(one.Created), Changed: instant(one.Changed),
 	}
 	if one.Timeout > 0 {
@@ -59,6 +59,9 @@ func (s Subscriptions) List(ctx context.Context, after string, limit int) (out a
 		return out, p
 	}
 	limit, out.Subscriptions = cmp.Or(limit, usualPage), []api.Subscription{}
+	if only := Granted(ctx).Destinations; len(only) > 0 {
+		return s.named(ctx, only, after, limit)
+	}
 	version, err := hub.Book.Version(ctx)
 	for range mostLooks {
 		if err != nil {
@@ -73,7 +76,7 @@ func (s Subscriptions) List(ctx context.Context, after string, limit int) (out a
 			if after = some[i].ID; !s.visible(ctx, &some[i]) {
 				continue
 			}
-			if out.Subscriptions = append(out.Subscriptions, s.show(&some[i])); len(out.Subscriptions) == limit {
+			if out.Subscriptions = append(out.Subscriptions, s.show(ctx, &some[i])); len(out.Subscriptions) == limit {
 				if len(some) == size || i < len(some)-1 {
 					out.Next = after
 				}
@@ -103,7 +106,7 @@ func (s Subscriptions) Get(ctx context.Context, id string) (out api.Subscription
 	if err != nil {
 		return out, err
 	}
-	return s.show(&one), nil
+	return s.show(ctx, &one), nil
 }
 
 func (s Subscriptions) find(ctx context.Context, id string) (one fanout.Subscription, err error) {
@@ -174,7 +177,7 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, spe
 		return out, p
 	}
 	if is.same() {
-		return s.show(&old), nil
+		return s.show(ctx, &old), nil
 	}
 	return s.store(ctx, one)
 }
@@ -247,9 +250,15 @@ func (s Subscriptions) setState(ctx context.Context, id string, to fanout.State,
 			return out, err
 		}
 		if one.State == to {
-			return s.show(&one), nil
+			return s.show(ctx, &one), nil
+		}
+		if p := mayPass(ctx, &one); p != nil {
+			return out, p
 		}
 		one.State, one.Why, one.Actor = to, req.Reason, Actor(ctx)
+		if isSubscriber(ctx) {
+			one.Actor = fanout.Subscriber
+		}
 		return s.store(ctx, one)
 	})
 }
@@ -263,6 +272,9 @@ func (s Subscriptions) Delete(ctx context.Context, id string, only Conditions) e
 		}
 		if p := only.check(state{what: "subscription", name: id, exists: true, version: strconv.FormatInt(one.Version, 10)}); p != nil {
 			return struct{}{}, p
+		}
+		if err := Tokens(s).revoke(ctx, id); err != nil {
+			return struct{}{}, err
 		}
 		err = s.Hub.Book.Store().DeleteSubscription(ctx, id, one.Version, Actor(ctx))
 		if errors.Is(err, holdfast.ErrNotFound) {

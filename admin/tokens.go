@@ -44,6 +44,11 @@ func (t Tokens) Create(ctx context.Context, req *api.NewToken, wrong ...api.Faul
 	if faults = slices.Concat(wrong, faults); len(faults) > 0 {
 		return made, api.Faulty(withoutRepeats(faults)...)
 	}
+	if faults, err = t.checkPortal(ctx, &may, &lasts); err != nil {
+		return made, err
+	} else if len(faults) > 0 {
+		return made, api.Faulty(faults...)
+	}
 	secret := api.NewSecret()
 	err = t.Tokens.CreateToken(ctx, req.Name, may.String(), lasts, sha256.Sum256([]byte(secret)), Actor(ctx))
 	if errors.Is(err, holdfast.ErrConflict) {

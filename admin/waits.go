@@ -86,6 +86,8 @@ func (s *Service) subscriptionBecause(id string) (retry holdfast.RetryPolicy, wh
 		return retry, fmt.Sprintf("subscription %s was deleted: it parks when it is due", id)
 	case one.State != fanout.Active:
 		return retry, fmt.Sprintf("subscription %s is %s; when it may go on: holdfast subscriptions resume %s", id, one.State, shellWord(id))
+	case s.Hub.unready(id) != "":
+		return retry, "nobody is called: " + s.Hub.unready(id)
 	case one.Schedule != nil:
 		schedule = *one.Schedule
 	}

@@ -2,12 +2,14 @@ package fanout
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/fanout/filter"
 )
 
@@ -102,6 +104,18 @@ func (b *Book) Known(id string) (s Subscription, found bool) {
 		return Subscription{}, false
 	}
 	return s, true
+}
+
+// Same reports whether a subscription was there in a version: another one may have had its id.
+func (b *Book) Same(ctx context.Context, s *Subscription, version int64) (bool, error) {
+	if version == s.Version {
+		return true, nil
+	}
+	then, err := b.store.SubscriptionAt(ctx, s.ID, version)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return false, nil
+	}
+	return then.Created.Equal(s.Created), err
 }
 
 // Version returns the version of which the book is.

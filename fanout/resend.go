@@ -103,7 +103,8 @@ func (p *Publisher) deliveries(ctx context.Context, event int64) (all []Delivery
 	}
 }
 
-// again returns the subscriptions that get the event again.
+// again returns the subscriptions that get the event again. One that was deleted does not, though another one
+// has its id.
 func (p *Publisher) again(ctx context.Context, e *Stored, r *Resend, before []Delivery) (to []match, err error) {
 	var candidates []match
 	if r.MatchNow {
@@ -113,7 +114,7 @@ func (p *Publisher) again(ctx context.Context, e *Stored, r *Resend, before []De
 	} else {
 		for i := range before {
 			if before[i].Request == "" {
-				candidates = append(candidates, match{id: before[i].Subscription})
+				candidates = append(candidates, match{before[i].Subscription, before[i].Version})
 			}
 		}
 	}
@@ -125,7 +126,12 @@ func (p *Publisher) again(ctx context.Context, e *Stored, r *Resend, before []De
 		if err != nil {
 			return nil, err
 		}
-		if found && s.State != Disabled {
+		if !found || s.State == Disabled {
+			continue
+		}
+		if same, err := p.Book.Same(ctx, &s, c.version); err != nil {
+			return nil, err
+		} else if same {
 			to = append(to, match{s.ID, s.Version})
 		}
 	}

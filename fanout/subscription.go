@@ -79,13 +79,14 @@ type Rate struct {
 const (
 	// DefaultConcurrency is how many requests a subscriber gets at a time.
 	DefaultConcurrency = 8
-	maxConcurrency     = 256
-	maxTimeout         = 2 * time.Minute // as that of the adapter
-	maxPer             = time.Hour
-	maxCount           = 10_000
-	maxSecrets         = 8
-	maxTopics          = 100
-	maxFilter          = 64 << 10
+	// MaxSecrets is how many secrets a subscription may have.
+	MaxSecrets     = 8
+	maxConcurrency = 256
+	maxTimeout     = 2 * time.Minute // as that of the adapter
+	maxPer         = time.Hour
+	maxCount       = 10_000
+	maxTopics      = 100
+	maxFilter      = 64 << 10
 )
 
 // LanePrefix begins the names of the lanes of subscriptions.
@@ -131,8 +132,8 @@ func (s *Subscription) Validate() error {
 	if r := s.Rate; r != nil && (r.Count < 1 || r.Count > maxCount || r.Per <= 0 || r.Per > maxPer) {
 		bad("rate", fmt.Sprintf("%d per %s", r.Count, r.Per), fmt.Sprintf("must be 1 to %d per at most %s", maxCount, maxPer))
 	}
-	if len(s.Secrets) > maxSecrets {
-		bad("secrets", len(s.Secrets), fmt.Sprintf("are more than %d: remove those that have ended", maxSecrets))
+	if len(s.Secrets) > MaxSecrets {
+		bad("secrets", len(s.Secrets), fmt.Sprintf("are more than %d: remove those that have ended", MaxSecrets))
 	}
 	if s.Schedule != nil {
 		if err := s.Schedule.Validate(); err != nil {

@@ -29,6 +29,7 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 		Seal: func(s *fanout.Subscription, use fanout.Use, secret string) (string, error) {
 			return n.secrets.ring.Load().Seal(boundTo(s, use), []byte(secret))
 		},
+		NewSecret: n.newSecret, Unready: n.unready.of,
 		Check: func(s *fanout.Subscription) error {
 			t, err := n.targetOf(s)
 			return errors.Join(sender.Validate(&t), unopened(err))
@@ -57,7 +58,12 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 				if err != nil {
 					return webhook.Target{}, err
 				}
-				return n.targetOf(&s)
+				t, err := n.targetOf(&s)
+				if err != nil {
+					return t, n.unready.wait(&s, err)
+				}
+				n.unready.over(s.ID)
+				return t, nil
 			})
 		},
 	}

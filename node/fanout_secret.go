@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/internal/keyring"
+	"github.com/holdfast-mq/holdfast/internal/standardwebhooks"
 )
 
 // subscriptionTable is the table of the secrets of subscriptions.
@@ -47,6 +48,21 @@ func (n *Node) opened(s *fanout.Subscription, secret fanout.Sealed) (string, err
 		problem = "was given for another kind or host, to which alone it is sent: give it again"
 	}
 	return "", &holdfast.FieldError{Field: secret.Field, Value: keyring.Mark(*secret.Text), Problem: problem}
+}
+
+// newSecret makes a secret that signs, of the kind of the last one of a subscription.
+func (n *Node) newSecret(s *fanout.Subscription) (secret, public string, err error) {
+	last := ""
+	for _, one := range s.Sealed() {
+		if one.Use == fanout.ForSigning {
+			if last, err = n.opened(s, one); err != nil {
+				return "", "", err
+			}
+		}
+	}
+	secret = standardwebhooks.NewSecret(last)
+	signer, err := standardwebhooks.NewSigner(secret)
+	return secret, signer.Public(), err
 }
 
 // subscriptionSecrets are the sealed secrets of subscriptions. Former versions keep theirs, which nobody

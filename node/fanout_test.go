@@ -252,6 +252,14 @@ func TestASecretThatDoesNotOpen(t *testing.T) {
 			return c.Name == "subscriptions" && c.Status == api.Degraded && strings.Contains(c.Detail, "shop: ")
 		})
 	})
+	page, err := c.Messages().List(t.Context(), client.MessageQuery{})
+	if err != nil || len(page.Messages) != 1 || page.Messages[0].Tries != 0 || page.Messages[0].State != "pending" { // WH-03: its schedule has not begun
+		t.Fatalf("the message: %+v, %v", page, err)
+	}
+	m, err := c.Messages().Get(t.Context(), page.Messages[0].ID)
+	if err != nil || !strings.HasPrefix(m.WaitsFor, "nobody is called: ") {
+		t.Errorf("it waits for %q, %v", m.WaitsFor, err)
+	}
 }
 
 // A paused subscription goes on getting messages, and gets them in their order (WH-02).

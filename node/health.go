@@ -186,8 +186,8 @@ func (n *Node) lanesHealth(add addCheck) {
 	var held []string
 	for _, s := range n.lanes() {
 		if id, is := fanout.SubscriptionOf(s.Destination); is {
-			if s.Held { // a subscriber that is away is no trouble of this node
-				held = append(held, id+": "+s.Problem)
+			if why := n.unready.of(id); why != "" { // a subscriber that is away is no trouble of this node
+				held = append(held, id+": "+why)
 			}
 			continue
 		}

@@ -71,6 +71,7 @@ type Node struct {
 	watch     auditWatch
 	others    *audit.Peers // nil: nobody exchanges checkpoints with this node
 	special   special
+	unready   unready
 	metrics   *metrics.Metrics
 	site      *site.Site      // delivers and sweeps
 	sender    *webhook.Sender // to subscribers; nil: the role has none

@@ -18,7 +18,12 @@ const (
 	endCaller  = `UPDATE hf_token SET until = created + $2 WHERE name = $1`
 	noteCaller = `UPDATE hf_token SET used = hf_now() WHERE name = $1`
 	dropCaller = `DELETE FROM hf_token WHERE name = $1`
+	// Those that were given for a day at most, and ended that long ago.
+	dropEnded = `DELETE FROM hf_token WHERE until - created <= $1 AND until < hf_now() - $1`
 )
+
+// shortLife is how long a token may be valid that is made for one visit, so that there are many of them.
+const shortLife = 24 * time.Hour
 
 // tokenNoted is the precision of a token's last use. A write per request would cost more than the
 // precision is worth.
@@ -32,7 +37,7 @@ type Tokens struct {
 
 // CreateToken keeps an API token as the hash of its secret. rights is what it may do, as a text that
 // the API reads. The token ends after lasts; zero: it does not end. ErrConflict means that the name
-// is taken.
+// is taken. Tokens of a day at most that ended a day ago are deleted.
 func (t *Tokens) CreateToken(ctx context.Context, name, rights string, lasts time.Duration, hash [32]byte, actor string) error {
 	about := map[string]string{"role": rights}
 	if lasts > 0 {
@@ -45,6 +50,9 @@ func (t *Tokens) CreateToken(ctx context.Context, name, rights string, lasts tim
 			added, err := tx.Add(&rows.Token{Name: name, Role: rights, Hash: hash[:], Created: rows.Now, Used: rows.None, Until: rows.None})
 			if err == nil && added > 0 && lasts > 0 {
 				_, err = tx.Exec(endCaller, name, rows.Micros(lasts))
+			}
+			if err == nil && added > 0 {
+				_, err = tx.Exec(dropEnded, rows.Micros(shortLife))
 			}
 			return added, err
 		})
@@ -109,7 +117,7 @@ func lasts(k *rows.Token) time.Duration {
 func ended(clock side.Clock, k *rows.Token) belief.Verdict { return clock.Judge(k.Until, lasts(k)) }
 
 // EachToken calls yield for each token, in the order of their names. A token that has ended stays
-// until it is deleted.
+// until it is deleted, or CreateToken deletes it.
 func (t *Tokens) EachToken(ctx context.Context, yield func(name, rights string, created, lastUsed, until time.Time, ended bool)) error {
 	clock, err := t.db.Clock(ctx)
 	if err == nil {

@@ -29,6 +29,7 @@ func fanouts(t *testing.T, m Maker) {
 		"a large event goes piece by piece":            largeEventPurged,
 		"former versions go after their events":        versionsPurged,
 		"an event is sent again":                       eventResent,
+		"an event is not sent to another of an id":     resentToNoOther,
 		"an event goes after its resends":              resendsPurged,
 	})
 	m.meet(t, map[string]func(k *kit){

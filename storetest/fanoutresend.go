@@ -123,3 +123,21 @@ func resendsPurged(k *kit) {
 		k.t.Error("the resend of a purged event is known")
 	}
 }
+
+// resentToNoOther: what a deleted subscription got does not go to the one that has its id now.
+func resentToNoOther(k *kit) {
+	h := k.hub()
+	k.topic(h, "orders")
+	first := k.subscribes(h, "a", 0, `{}`)
+	k.publish(h, eventOf("e"))
+	if err := h.kept.DeleteSubscription(k.ctx(), "a", k.subscribes(h, "a", first, `{"types":["x"]}`), "anna"); err != nil {
+		k.t.Fatal(err)
+	}
+	k.pass(time.Second)
+	k.subscribes(h, "a", 0, `{}`)
+	e := k.event("e")
+	if got, err := h.Resend(k.ctx(), &e, fanout.Resend{ID: "r"}); !errors.Is(err, fanout.ErrNobody) {
+		k.t.Errorf("%+v, %v", got, err)
+	}
+	equal(k, "whom it is for now", to(k.resend(h, "e", fanout.Resend{ID: "r", MatchNow: true})), []string{"a"})
+}

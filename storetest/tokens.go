@@ -65,6 +65,24 @@ func tokens(t *testing.T, m Maker) {
 			k.fails(k.CreateToken(k.ctx(), "visitor", "read", 0, hash(3), ""), holdfast.ErrConflict) // until it is deleted
 			k.ok(k.DeleteToken(k.ctx(), "visitor", ""))
 		},
+		"a token of a day at most goes a day after its end": func(k *kit) {
+			k.ok(k.CreateToken(k.ctx(), "visitor", "read", 24*time.Hour, hash(1), ""))
+			k.ok(k.CreateToken(k.ctx(), "week", "read", 25*time.Hour, hash(2), ""))
+			names := func(want string) {
+				k.t.Helper()
+				var got []string
+				k.ok(k.EachToken(k.ctx(), func(name, _ string, _, _, _ time.Time, _ bool) { got = append(got, name) }))
+				equal(k, "tokens", fmt.Sprint(got), want)
+			}
+			k.pass(47 * time.Hour)
+			k.ok(k.CreateToken(k.ctx(), "a", "read", 0, hash(3), ""))
+			names("[a visitor week]")
+			k.pass(2 * time.Hour)
+			k.fails(k.CreateToken(k.ctx(), "a", "read", 0, hash(4), ""), holdfast.ErrConflict)
+			names("[a visitor week]")
+			k.ok(k.CreateToken(k.ctx(), "b", "read", 0, hash(4), ""))
+			names("[a b week]")
+		},
 		"tokens are listed by name, with their last use": func(k *kit) {
 			k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(1), ""))
 			k.ok(k.CreateToken(k.ctx(), "ci", "admin", 0, hash(2), ""))

@@ -25,13 +25,18 @@ const (
 	AuditExport Right = "audit-export" // take the audit away; goes with AuditRead
 	AuditKeep   Right = "audit-hold"   // say what stays in the audit and what is erased; goes with AuditRead
 	Admin       Right = "admin"        // tokens, sites, backups, channels, lists
+	Portal      Right = "portal"       // what a subscriber may do about its own subscriptions; goes with no right of an operator
+	PortalPause Right = "portal-pause" // pause and resume them; goes with Portal
 )
 
-// rights lists what a token may name, in the order in which a set is written.
+// rights lists the rights of operators, in the order in which a set is written.
 func rights() []Right { return []Right{Read, Send, Operate, AuditRead, AuditExport, AuditKeep, Admin} }
 
+// all lists what a token may name, in that order.
+func all() []Right { return append(rights(), Portal, PortalPause) }
+
 // Known reports whether a route can need the right.
-func (r Right) Known() bool { return r == AnyToken || slices.Contains(rights(), r) }
+func (r Right) Known() bool { return r == AnyToken || slices.Contains(all(), r) }
 
 // Role is the name of a set of rights.
 type Role string
@@ -94,7 +99,7 @@ func (s Scope) Whole() bool { return len(s.Sites)+len(s.Destinations)+len(s.Topi
 
 // Grant is what a caller may do, and to what. The zero Grant allows nothing.
 type Grant struct {
-	Rights []Right `json:"rights" nullable:"false" doc:"What it may do: read, send, operate, audit-read, audit-export, audit-hold, admin."`
+	Rights []Right `json:"rights" nullable:"false" doc:"What it may do: read, send, operate, audit-read, audit-export, audit-hold, admin; or portal and portal-pause, about its own subscriptions."`
 	Scope
 }
 
@@ -123,11 +128,11 @@ const (
 // NewGrant orders rights and names, and reports everything that is wrong with them.
 func NewGrant(set []Right, scope Scope) (g Grant, faults []Fault) {
 	for i, r := range set {
-		if !slices.Contains(rights(), r) {
-			faults = append(faults, Fault{Field: fmt.Sprintf("rights[%d]", i), Value: Clip(string(r)), Problem: "must be read, send, operate, audit-read, audit-export, audit-hold or admin"})
+		if !slices.Contains(all(), r) {
+			faults = append(faults, Fault{Field: fmt.Sprintf("rights[%d]", i), Value: Clip(string(r)), Problem: "must be read, send, operate, audit-read, audit-export, audit-hold, admin, portal or portal-pause"})
 		}
 	}
-	for _, r := range rights() {
+	for _, r := range all() {
 		if slices.Contains(set, r) {
 			g.Rights = append(g.Rights, r)
 		}
@@ -156,6 +161,8 @@ func NewGrant(set []Right, scope Scope) (g Grant, faults []Fault) {
 		faults = append(faults, Fault{Field: "rights", Value: string(g.Rights[len(g.Rights)-1]), Problem: "needs audit-read too: what may be taken away, kept or erased may be looked at"})
 	case g.Can(Admin) && (g.Role() != RoleAdmin || !g.Whole()):
 		faults = append(faults, Fault{Field: "rights", Value: string(Admin), Problem: "cannot be narrowed, since who makes tokens can make one with every right: give the role admin, without a scope"})
+	default:
+		faults = g.checkPortal()
 	}
 	return g, faults
 }

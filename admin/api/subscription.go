@@ -110,3 +110,15 @@ type TestExchange struct {
 	Delivered bool                `json:"delivered" doc:"An event would count as delivered."`
 	Error     string              `json:"error,omitempty" doc:"Why it would not."`
 }
+
+// SecretRotation is what POST /v1/subscriptions/{id}/rotate-secret takes.
+type SecretRotation struct {
+	Overlap string `json:"overlap,omitempty" doc:"How long the former secrets go on to sign, at most 7d; 0s: not at all. Absent: 24h." example:"24h"`
+}
+
+// RotatedSecret is a new secret that signs. It is shown only once.
+type RotatedSecret struct {
+	Secret       string       `json:"secret,omitempty" doc:"The secret to verify with, whsec_ and base64. Absent: see public."`
+	Public       string       `json:"public,omitempty" doc:"The key to verify with, whpk_ and base64, if the subscription signs by ed25519."`
+	Subscription Subscription `json:"subscription"`
+}

@@ -22,13 +22,13 @@ func WellFormed(secret string) bool { return bearer.WellFormed(secretPrefix, sec
 type NewToken struct {
 	Name   string  `json:"name" minLength:"1" maxLength:"64" doc:"Who or what will use it; histories show it." example:"erp"`
 	Role   Role    `json:"role,omitempty" enum:"read,operate,auditor,admin" doc:"A set of rights. read: read; operate: read, send and operate; auditor: audit-read and audit-export; admin: every right."`
-	Rights []Right `json:"rights,omitempty" nullable:"false" doc:"In place of a role: read (look at everything but the audit), send, operate (retry, discard, reschedule, pause, mark done), audit-read, audit-export, audit-hold. Only the role has admin."`
+	Rights []Right `json:"rights,omitempty" nullable:"false" doc:"In place of a role: read (look at everything but the audit), send, operate (retry, discard, reschedule, pause, mark done), audit-read, audit-export, audit-hold. Only the role has admin. Or portal, and portal-pause with it: what a subscriber may do about the subscriptions that destinations names."`
 	// These are a Scope.
 	Sites        []string `json:"sites,omitempty" nullable:"false" doc:"Only at these sites, of which this node is one. Absent: at all."`
 	Destinations []string `json:"destinations,omitempty" nullable:"false" doc:"Only what goes to these destinations. Absent: to all."`
 	Topics       []string `json:"topics,omitempty" nullable:"false" doc:"Only what is about these topics. Absent: about all."`
 
-	For string `json:"for,omitempty" doc:"How long it is valid, such as 12h or 90d. Absent: until it is deleted."`
+	For string `json:"for,omitempty" doc:"How long it is valid, such as 12h or 90d. Absent: until it is deleted; with portal an hour, and a day at most."`
 }
 
 // Token is a token without its secret.

@@ -83,6 +83,12 @@ func (s Subscriptions) Delete(ctx context.Context, id string) error {
 	return s.c.do(ctx, http.MethodDelete, subscriptionPath(id), nil, nil, nil)
 }
 
+// RotateSecret gives a subscription a new secret. overlap is how long former ones go on to sign, such as 24h; empty: as
+// the node does.
+func (s Subscriptions) RotateSecret(ctx context.Context, id, overlap string) (api.RotatedSecret, error) {
+	return send[api.RotatedSecret](ctx, s.c, http.MethodPost, subscriptionPath(id)+"/rotate-secret", nil, api.SecretRotation{Overlap: overlap})
+}
+
 // Pause lets the messages of a subscription wait.
 func (s Subscriptions) Pause(ctx context.Context, id, reason string) (api.Subscription, error) {
 	return s.decide(ctx, id, "pause", reason)

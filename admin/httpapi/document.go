@@ -43,7 +43,7 @@ func (b *builder) document() http.Handler {
 	}
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {
 		Type: "http", Scheme: "bearer",
-		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. A token is a set of rights: read, send, operate, audit-read, audit-export, audit-hold, admin; roles name some sets. x-right of an operation names the right that it needs; any is what every token has. A token may be for some sites, destinations or topics only: then it is good for the operations with x-scoped, which show it no more than that.",
+		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. A token is a set of rights: read, send, operate, audit-read, audit-export, audit-hold, admin; roles name some sets. A subscriber has portal, or portal-pause with it, about its own subscriptions: x-portal names which of them an operation needs; it has no other. x-right of an operation names the right that it needs; any is what every token has. A token may be for some sites, destinations or topics only: then it is good for the operations with x-scoped, which show it no more than that.",
 	}}
 	// Register leaves these behind. Our routes answer with Problem.
 	schemas := doc.Components.Schemas.Map()

@@ -19,7 +19,7 @@ type resendInput struct {
 func resends(b *builder) {
 	all := admin.Events{Service: b.Service}
 	asked(b, route{
-		method: http.MethodPost, path: "/v1/events/{id}/resend", id: "resend-event", tag: "events", right: api.Operate, scoped: true,
+		method: http.MethodPost, path: "/v1/events/{id}/resend", id: "resend-event", tag: "events", right: api.Operate, portal: api.Portal, scoped: true,
 		summary: "Send an event again",
 		description: "The answer comes after a new message for each subscription is on disk. A subscriber knows it by the webhook-id of the first one, which stays as it is. " +
 			"A subscription that is deleted or disabled gets nothing. The same id is the same resend: asking again is safe, and changes nothing.",

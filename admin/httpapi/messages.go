@@ -28,7 +28,7 @@ func messages(b *builder) {
 	messages := admin.Messages{Service: b.Service}
 	send(b)
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/messages", id: "list-messages", tag: "messages", right: api.Read, scoped: true,
+		method: http.MethodGet, path: "/v1/messages", id: "list-messages", tag: "messages", right: api.Read, portal: api.Portal, scoped: true,
 		summary: "List messages", description: "Newest first, without payloads and histories; with category, the newest of each destination first.",
 	}, func(ctx context.Context, in *listInput) (*answer[api.MessagePage], error) {
 		return answerOf(messages.List(ctx, &admin.MessageQuery{
@@ -36,7 +36,7 @@ func messages(b *builder) {
 		}))
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/messages/{id}", id: "get-message", content: true, tag: "messages", right: api.Read, scoped: true,
+		method: http.MethodGet, path: "/v1/messages/{id}", id: "get-message", content: true, tag: "messages", right: api.Read, portal: api.Portal, scoped: true,
 		summary: "Show a message", description: "With its payload, its history, and in words why it has not been sent yet.",
 		problems: map[api.Sort]string{api.NotFound: "No such message is kept."},
 	}, func(ctx context.Context, in *idInput) (*answer[api.MessageDetail], error) {

@@ -32,6 +32,7 @@ type route struct {
 	summary       string
 	description   string
 	right         api.Right
+	portal        api.Right           // that a subscriber needs instead; empty: the route is not for subscribers
 	scoped        bool                // it keeps to the caller's scope; any other refuses a caller who has one
 	status        int                 // of success; zero: 200
 	problems      map[api.Sort]string // refusals in addition to those of every route
@@ -105,6 +106,9 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		Extensions: map[string]any{"x-right": r.right, "x-scoped": r.scoped, "x-audited": r.audited()},
 		Responses:  b.responses(r),
 	}
+	if r.portal != "" {
+		op.Extensions["x-portal"] = r.portal
+	}
 	answer, subject := h, subjectOf[In]()
 	h = func(ctx context.Context, in *In) (*Out, error) {
 		began := time.Now()
@@ -115,7 +119,7 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		}
 		return out, err
 	}
-	b.adding = gate.Route{Operation: r.id, Right: r.right, Scoped: r.scoped, Long: r.slow, MaxBody: limit}
+	b.adding = gate.Route{Operation: r.id, Right: r.right, Portal: r.portal, Scoped: r.scoped, Long: r.slow, MaxBody: limit}
 	huma.Register(b.api, op, h)
 	// Set this afterwards: if huma saw a schema of the body, it would read, check and decode the body too.
 	if r.request != nil {

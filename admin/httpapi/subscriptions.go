@@ -52,7 +52,7 @@ func subscriptions(b *builder) {
 	store := map[api.Sort]string{api.Conflict: "Messages of a deleted subscription with this id wait.", api.Changed: changedVersion, api.DiskFull: fullUnchanged, api.Unsupported: noFanout}
 	sample := json.RawMessage(`{"topics":["orders"],"filter":{"types":["order.*"]},"url":"https://shop.example/hooks"}`)
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/subscriptions", id: "list-subscriptions", tag: "events", right: api.Read, scoped: true,
+		method: http.MethodGet, path: "/v1/subscriptions", id: "list-subscriptions", tag: "events", right: api.Read, portal: api.Portal, scoped: true,
 		summary: "List subscriptions", description: "By id.", problems: map[api.Sort]string{api.Unsupported: noFanout},
 	}, func(ctx context.Context, in *subscriptionsInput) (*answer[api.SubscriptionPage], error) {
 		return answerOf(all.List(ctx, in.After, in.Limit))
@@ -65,7 +65,7 @@ func subscriptions(b *builder) {
 		return subscriptionAnswer(all.Put(ctx, "", req, admin.Conditions{}, wrong...))
 	})
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/subscriptions/{id}", id: "get-subscription", tag: "events", right: api.Read, scoped: true,
+		method: http.MethodGet, path: "/v1/subscriptions/{id}", id: "get-subscription", tag: "events", right: api.Read, portal: api.Portal, scoped: true,
 		summary: "Show a subscription", description: "With its state, who set it and why.", problems: none,
 	}, func(ctx context.Context, in *subscriptionInput) (*subscriptionOutput, error) {
 		return subscriptionAnswer(all.Get(ctx, in.ID))
@@ -87,22 +87,33 @@ func subscriptions(b *builder) {
 	})
 	for _, verb := range []struct {
 		name, summary, description string
+		portal                     api.Right
 		do                         func(ctx context.Context, id string, req *api.StateChange, wrong ...api.Fault) (api.Subscription, error)
 	}{
-		{"pause", "Pause a subscription", "Its messages are stored and wait. Their time goes on.", all.Pause},
-		{"resume", "Resume a subscription", "What waits is sent, in its order.", all.Resume},
-		{"disable", "Disable a subscription", "It gets no new messages, and those that it has wait.", all.Disable},
+		{"pause", "Pause a subscription", "Its messages are stored and wait. Their time goes on.", api.PortalPause, all.Pause},
+		{"resume", "Resume a subscription", "What waits is sent, in its order.", api.PortalPause, all.Resume},
+		{"disable", "Disable a subscription", "It gets no new messages, and those that it has wait.", "", all.Disable},
 	} {
 		asked(b, route{
-			method: http.MethodPost, path: "/v1/subscriptions/{id}/" + verb.name, id: verb.name + "-subscription", tag: "events", right: api.Operate, scoped: true,
+			method: http.MethodPost, path: "/v1/subscriptions/{id}/" + verb.name, id: verb.name + "-subscription", tag: "events", right: api.Operate, portal: verb.portal, scoped: true,
 			summary: verb.summary, description: verb.description, requestSample: json.RawMessage(`{"reason":"their maintenance until noon"}`),
-			problems: map[api.Sort]string{api.NotFound: none[api.NotFound], api.DiskFull: fullUnchanged, api.Unsupported: noFanout},
+			problems: map[api.Sort]string{api.NotFound: none[api.NotFound], api.WrongState: "An operator has set the state, and the caller is a subscriber.", api.DiskFull: fullUnchanged, api.Unsupported: noFanout},
 		}, func(ctx context.Context, in *decideSubscriptionInput, req *api.StateChange, wrong []api.Fault) (*subscriptionOutput, error) {
 			return subscriptionAnswer(verb.do(ctx, in.ID, req, wrong...))
 		})
 	}
 	asked(b, route{
-		method: http.MethodPost, path: "/v1/subscriptions/{id}/test", id: "test-subscription", tag: "events", right: api.Operate, scoped: true, slow: true,
+		method: http.MethodPost, path: "/v1/subscriptions/{id}/rotate-secret", id: "rotate-subscription-secret", tag: "events", right: api.Admin, portal: api.Portal, scoped: true,
+		summary: "Replace the secret of a subscription", description: "Requests are signed with the new one, which the answer shows only this once, and for a while also with the former ones. If the answer is lost, ask again.",
+		problems: map[api.Sort]string{
+			api.NotFound: none[api.NotFound], api.WrongState: "Too many former secrets still sign.", api.DiskFull: fullUnchanged, api.Unsupported: noFanout,
+		},
+		requestSample: json.RawMessage(`{"overlap":"24h"}`),
+	}, func(ctx context.Context, in *decideSubscriptionInput, req *api.SecretRotation, wrong []api.Fault) (*answer[api.RotatedSecret], error) {
+		return answerOf(all.RotateSecret(ctx, in.ID, req, wrong...))
+	})
+	asked(b, route{
+		method: http.MethodPost, path: "/v1/subscriptions/{id}/test", id: "test-subscription", tag: "events", right: api.Operate, portal: api.Portal, scoped: true, slow: true,
 		summary: "Call a subscriber", description: "One request with an event that is not stored, at once and whatever the state is. The answer shows both, without secrets.",
 		problems: none, requestSample: json.RawMessage(`{"topic":"orders","type":"order.paid","data":{"test":true}}`),
 	}, func(ctx context.Context, in *decideSubscriptionInput, req *api.NewEvent, wrong []api.Fault) (*answer[api.TestExchange], error) {

@@ -22,10 +22,10 @@ func (a *app) subscriptionsCommand(g *global) *cobra.Command {
 	s := &subscriptions{a, g}
 	cmd := &cobra.Command{
 		Use:   "subscriptions",
-		Short: "List, show, set, pause, resume, disable, test and remove subscriptions to events",
+		Short: "List, show, set, pause, resume, disable, test and remove subscriptions to events, and replace their secrets",
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(s.list(), s.show(), s.set(), s.remove(), s.test(),
+	cmd.AddCommand(s.list(), s.show(), s.set(), s.remove(), s.test(), s.rotate(),
 		s.decide("pause", "Let the messages of a subscription wait", client.Subscriptions.Pause),
 		s.decide("resume", "Send what waits, in its order", client.Subscriptions.Resume),
 		s.decide("disable", "Let its messages wait, and take no new ones", client.Subscriptions.Disable))

@@ -86,7 +86,7 @@ func (t *tokens) store(cmd *cobra.Command) (*config.Config, error) {
 func (t *tokens) create() *cobra.Command {
 	var req api.NewToken
 	var role string
-	var rights []string
+	var rights, portal []string
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a token",
@@ -108,10 +108,16 @@ The roles are sets of them:
   admin    all, and tokens, sites, backups, channels and lists
 
 With --site, --destination and --topic a token is only for what these name: it sees
-nothing else, and no numbers of the whole node. The role admin cannot be narrowed.`,
+nothing else, and no numbers of the whole node. The role admin cannot be narrowed.
+
+With --portal a token is for a subscriber to events: it sees these subscriptions and
+what they were sent, and may have an event sent again, call the subscriber with a
+test, and replace the secret. With --right portal-pause it may pause them too. It is
+valid for an hour unless --for says otherwise, and for a day at most.`,
 		Example: `  holdfast tokens create erp --role operate
   holdfast tokens create mixer --right send --destination erp,mes
   holdfast tokens create shift --role operate --site plant-4 --for 90d
+  holdfast tokens create shop-anna --portal shop --for 2h
   holdfast tokens create backup --role read >token && chmod 600 token
   holdfast tokens create first --role admin --data /var/lib/holdfast
   holdfast tokens create first --role admin --config /etc/holdfast/holdfast.yaml`,
@@ -119,6 +125,12 @@ nothing else, and no numbers of the whole node. The role admin cannot be narrowe
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
 				req.Name, req.Role = given[0], api.Role(role)
+				if len(portal) > 0 {
+					rights = append([]string{string(api.Portal)}, rights...)
+				}
+				for _, id := range portal {
+					req.Destinations = append(req.Destinations, "subscription:"+id)
+				}
 				for _, r := range rights {
 					req.Rights = append(req.Rights, api.Right(r))
 				}
@@ -144,6 +156,7 @@ nothing else, and no numbers of the whole node. The role admin cannot be narrowe
 	flags.StringSliceVar(&req.Sites, "site", nil, "only what is at this site; may be repeated")
 	flags.StringSliceVar(&req.Destinations, "destination", nil, "only what goes to this destination; may be repeated")
 	flags.StringSliceVar(&req.Topics, "topic", nil, "only what is about this topic; may be repeated")
+	flags.StringSliceVar(&portal, "portal", nil, "for the subscriber of this subscription; may be repeated")
 	flags.StringVar(&req.For, "for", "", "how long it is valid, such as 12h or 90d (default: until it is removed)")
 	return cmd
 }

@@ -52,6 +52,8 @@ type Route struct {
 	Operation string // for Keys.Denied; empty: the pattern
 	Handler   http.Handler
 	Right     api.Right // what a token needs
+	// Portal is the right that a subscriber needs instead. Such a route is Scoped. Empty: it is not for subscribers.
+	Portal api.Right
 	// Scoped: the handler keeps to the caller's scope. Any other route refuses a caller whose scope is narrowed.
 	Scoped bool
 	// Signed requests prove their origin to the handler. The guard against web pages does not check the name
@@ -81,6 +83,8 @@ func (r *Route) check() error {
 		return fmt.Errorf("route %q: say exactly one of Right, Signed and Open", r.Pattern)
 	case r.Right != "" && !r.Right.Known():
 		return fmt.Errorf("route %q: there is no right %q", r.Pattern, r.Right)
+	case r.Portal != "" && (!r.Scoped || !r.Portal.Known()):
+		return fmt.Errorf("route %q: one for subscribers must keep to the scope, and its right must be known", r.Pattern)
 	case r.Long && r.Open:
 		return fmt.Errorf("route %q: a Long answer to anybody would hold connections for strangers", r.Pattern)
 	}
@@ -95,8 +99,15 @@ type gate struct {
 	few    *slog.Logger // for lines that anybody can cause
 	watch  serve.Watch  // limits refused tokens
 	bodies *serve.Room
+	portal serve.Pace[string] // of each token of a subscriber
 	routes []Route
 }
+
+// How many requests a token of a subscriber may make. Each node counts for itself.
+const (
+	portalPerSecond = 2
+	portalBurst     = 60
+)
 
 // New returns a handler of routes behind a gate. Nil log: silent. The error holds every fault of the routes.
 // Patterns that exclude each other panic, as in http.ServeMux.
@@ -105,6 +116,7 @@ func New(s Settings, k Keys, routes []Route, log *slog.Logger) (http.Handler, er
 		log = slog.New(slog.DiscardHandler)
 	}
 	g := &gate{Settings: s, Keys: k, Logger: log, few: serve.FewLines(log), bodies: serve.NewRoom(cmp.Or(s.MaxBodies, DefaultMaxBodies)), routes: routes}
+	g.portal.PerSecond, g.portal.Burst = portalPerSecond, portalBurst
 	mux := http.NewServeMux()
 	var faults []error
 	for _, r := range routes {

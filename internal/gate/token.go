@@ -28,6 +28,10 @@ func (g *gate) allow(to Route) http.Handler {
 			p.Answer(w)
 			return
 		}
+		if may.Can(api.Portal) && !g.portal.Allow(name) {
+			api.TooMany.Problem(fmt.Sprintf("token %q may make %d requests a second, and %d at once: wait", name, portalPerSecond, portalBurst)).With("Retry-After", "1").Answer(w)
+			return
+		}
 		ctx := g.As(r.Context(), name, may)
 		if p := lacking(&to, name, &may); p != nil {
 			if g.Denied != nil {
@@ -81,7 +85,7 @@ func (b *heldBody) Close() error {
 func lacking(to *Route, name string, may *api.Grant) *api.Problem {
 	var p *api.Problem
 	switch {
-	case !may.Can(to.Right):
+	case !may.Can(to.Right) && (to.Portal == "" || !may.Can(to.Portal)):
 		has := "none that this version knows"
 		if len(may.Rights) > 0 {
 			has = strings.Trim(fmt.Sprint(may.Rights), "[]")

@@ -19,8 +19,6 @@ const (
 	// with many addresses must not fill a disk.
 	linesPerSecond = 2
 	lineBurst      = 200
-	// maxWatched bounds the memory of the limiter.
-	maxWatched = 4096
 )
 
 // RefusedWait is how long an address that tries too many proofs must wait.
@@ -29,47 +27,20 @@ const RefusedWait = 30 * time.Second
 // Watch limits refused proofs (signatures, credentials, tokens) for each remote
 // address. Its zero value is ready. It may be used concurrently.
 type Watch struct {
-	mu    sync.Mutex
-	seen  map[netip.Addr]*rate.Limiter
+	begin sync.Once
+	pace  Pace[netip.Addr]
 	lines *rate.Limiter
 }
 
 // Refuse counts one refusal. within says whether it is within the limit of its address, and tell whether it
 // may be logged.
 func (w *Watch) Refuse(from netip.Addr) (within, tell bool) {
-	from = group(from)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.seen == nil {
-		w.seen, w.lines = map[netip.Addr]*rate.Limiter{}, rate.NewLimiter(linesPerSecond, lineBurst)
-	}
-	l, ok := w.seen[from]
-	if !ok {
-		if len(w.seen) >= maxWatched {
-			w.shrink()
-		}
-		l = rate.NewLimiter(refusalsPerSecond, refusalBurst)
-		w.seen[from] = l
-	}
-	within = l.Allow()
+	w.begin.Do(func() {
+		w.pace.PerSecond, w.pace.Burst = refusalsPerSecond, refusalBurst
+		w.lines = rate.NewLimiter(linesPerSecond, lineBurst)
+	})
+	within = w.pace.Allow(group(from))
 	return within, within && w.lines.Allow()
-}
-
-// shrink forgets quiet addresses, or else half of all. A full map is an attack from many addresses. No limit
-// for each of them can stop it, and it must not make every call walk through the map.
-func (w *Watch) shrink() {
-	now := time.Now()
-	for a, l := range w.seen {
-		if l.TokensAt(now) >= refusalBurst {
-			delete(w.seen, a)
-		}
-	}
-	for a := range w.seen {
-		if len(w.seen) <= maxWatched/2 {
-			return
-		}
-		delete(w.seen, a)
-	}
 }
 
 // Address returns the address of a request's sender. Sockets without an address share the zero Addr.

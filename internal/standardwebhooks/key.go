@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -32,6 +33,16 @@ const (
 type Signer struct {
 	shared  []byte
 	private ed25519.PrivateKey // nil: shared signs
+}
+
+// NewSecret makes a secret of the kind of another one: an Ed25519 key, or else a shared secret.
+func NewSecret(like string) string {
+	seed := make([]byte, ed25519.SeedSize)
+	rand.Read(seed) // never fails
+	if strings.HasPrefix(like, private) {
+		return private + base64.StdEncoding.EncodeToString(ed25519.NewKeyFromSeed(seed))
+	}
+	return shared + base64.StdEncoding.EncodeToString(seed)
 }
 
 // NewSigner returns the signer for a secret. "whsk_" marks an Ed25519 key: base64 of the seed and

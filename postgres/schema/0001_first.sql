@@ -210,6 +210,8 @@ CREATE TABLE hf_token (
   until   bigint                            -- NULL: it does not end
 );
 
+CREATE INDEX hf_token_until ON hf_token (until) WHERE until IS NOT NULL;
+
 -- The live nodes. A node that starts gets a new owner number, even under the same name. Claims of
 -- its last start then belong to nobody.
 CREATE SEQUENCE hf_owner;

@@ -155,6 +155,8 @@ CREATE TABLE hf_token (
   until   INTEGER                            -- NULL: it does not end
 ) STRICT;
 
+CREATE INDEX hf_token_until ON hf_token (until) WHERE until IS NOT NULL;
+
 -- What became of an operation, a call or a write: written when its message is purged, if the time of
 -- tracking is not over by then.
 CREATE TABLE hf_operation (
