@@ -16,7 +16,7 @@ import (
 
 // AuditRecords is what a store keeps of audit logs.
 type AuditRecords interface {
-	audit.Eraser
+	audit.SharedStore
 }
 
 // ExportAudit is the operation whose entry Export writes.

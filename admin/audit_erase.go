@@ -24,7 +24,7 @@ func (a Audit) Erase(ctx context.Context, in *api.AuditErasure, wrong ...api.Fau
 	if _, p := a.log(false); p != nil {
 		return out, p
 	}
-	e := audit.Erasure{Person: in.Person, Value: in.Value, DespiteHold: in.DespiteHold, DryRun: in.DryRun, Reason: in.Reason, Actor: Actor(ctx)}
+	e := audit.Erasure{Person: in.Person, Value: in.Value, DespiteHold: in.DespiteHold, DryRun: in.DryRun, Reason: in.Reason, Actor: Actor(ctx), Uplink: a.Shipping != nil}
 	faults := slices.Concat(wrong, checkReason(in.Reason))
 	given := 0
 	for _, text := range []string{in.Person, in.Value, in.Record} {
@@ -69,6 +69,13 @@ func (a Audit) Erase(ctx context.Context, in *api.AuditErasure, wrong ...api.Fau
 		return out, api.NotFound.Problem("the record was purged meanwhile")
 	case err != nil:
 		return out, a.refuse(ctx, "erase values of the audit log", err)
+	}
+	wait, err := a.Records.Unconfirmed(ctx)
+	if err != nil {
+		return out, a.refuse(ctx, "count erasures that are not confirmed", err)
+	}
+	for _, u := range wait {
+		out.Unconfirmed = append(out.Unconfirmed, api.AuditUnconfirmed{Site: u.Site, Values: u.Values, Since: u.Since})
 	}
 	return out, nil
 }

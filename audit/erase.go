@@ -23,6 +23,9 @@ type Erasure struct {
 	DryRun      bool // only count
 	Reason      string
 	Actor       string
+	// Uplink says that the node is a site: its central is told what goes of its own logs. The sites are told what goes of
+	// the copies of their logs in any case.
+	Uplink bool
 }
 
 // Erased counts what an erasure took.
@@ -36,17 +39,26 @@ var ErrHeld = errors.New("a hold was made meanwhile")
 
 // Place is where a value stands.
 type Place struct {
-	Seq   int64
-	Field string
+	Seq   int64  `json:"seq"`
+	Field string `json:"field"`
+}
+
+// Step is some values of a log that go at once.
+type Step struct {
+	Places []Place
+	Newest rows.Instant // the newest hold that was heeded
+	Reason string
+	Actor  string
+	Tell   bool // the other end of the link has to erase them, too: see Sharing
 }
 
 // Eraser is what an erasure needs of a store.
 type Eraser interface {
 	ProofReader
 	Holds
-	// EraseValues deletes the values at some places of a log, and adds the entry of which the log makes the
-	// record: both or nothing. It returns how many values were there. ErrHeld: a hold was made after newest.
-	EraseValues(ctx context.Context, log *rows.AuditLog, places []Place, newest rows.Instant, reason, actor string) (int64, error)
+	// EraseValues deletes the values at some places of a log, notes whom to tell, and adds the entry of which the log
+	// makes the record: all or nothing. It returns how many values were there. ErrHeld: a hold was made after s.Newest.
+	EraseValues(ctx context.Context, log *rows.AuditLog, s *Step) (int64, error)
 }
 
 // eraseStep is how many values one record of an erasure names at most.
@@ -137,13 +149,7 @@ func (x *erasing) chosen(ctx context.Context, log *rows.AuditLog, seq int64, lis
 	if len(places) == 0 || len(x.holds) == 0 {
 		return places, nil
 	}
-	held := false
-	err = x.from.Records(ctx, log.Log, seq-1, 1, func(s *Stored) error {
-		r, err := Read(s.Leaf, list)
-		r.Site = SiteOf(log, r.Site)
-		held = s.Seq == seq && selectsAny(x.holds, &r)
-		return err
-	})
+	_, held, err := heldRecord(ctx, x.from, log, seq, list, x.holds)
 	if held {
 		x.sum.Held += int64(len(places))
 		places = nil
@@ -151,12 +157,27 @@ func (x *erasing) chosen(ctx context.Context, log *rows.AuditLog, seq int64, lis
 	return places, err
 }
 
+// heldRecord reports whether a record is here, and whether a hold selects it. values are those that stand beside it.
+func heldRecord(ctx context.Context, from ProofReader, log *rows.AuditLog, seq int64, values []Value, holds []Hold) (here, held bool, err error) {
+	err = from.Records(ctx, log.Log, seq-1, 1, func(s *Stored) error {
+		if here = s.Seq == seq; !here {
+			return nil
+		}
+		r, err := Read(s.Leaf, values)
+		r.Site = SiteOf(log, r.Site)
+		held = selectsAny(holds, &r)
+		return err
+	})
+	return here, held, err
+}
+
 // take erases a step.
 func (x *erasing) take(ctx context.Context, log *rows.AuditLog, places []Place) error {
 	n := int64(len(places))
 	if !x.DryRun {
 		var err error
-		if n, err = x.from.EraseValues(ctx, log, places, x.newest, x.Reason, x.Actor); err != nil {
+		s := Step{Places: places, Newest: x.newest, Reason: x.Reason, Actor: x.Actor, Tell: !log.Own || x.Uplink}
+		if n, err = x.from.EraseValues(ctx, log, &s); err != nil {
 			return err
 		}
 	}

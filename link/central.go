@@ -46,6 +46,8 @@ type CentralConfig struct {
 
 	// Witness exchanges checkpoints of audit logs with the sites. Nil: none are.
 	Witness Witness
+	// Erasing exchanges erasures of audit logs with the sites. Nil: none are.
+	Erasing Erasing
 
 	// AtWork limits the requests that are at work at one time, over all sites, in MiB; a small
 	// request counts as 64 KiB. Bodies that arrive slowly have as much room again. Zero: 16.

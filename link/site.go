@@ -58,6 +58,8 @@ type SiteConfig struct {
 	Telemetry sites.Logs
 	// Witness exchanges checkpoints of audit logs with central. Nil: none are.
 	Witness Witness
+	// Erasing exchanges erasures of the audit log with central. Nil: none are.
+	Erasing Erasing
 	// Call returns how an operation stands that an audit record is about. It is called
 	// concurrently. False: nothing is known of it, or it is not tracked. Nil: none is known.
 	Call func(ctx context.Context, id holdfast.ID) (call sites.Call, ok bool)

@@ -31,14 +31,16 @@ const (
 type shipment struct {
 	Logs  []sites.Log  `json:"logs,omitempty"`
 	Batch *sites.Batch `json:"batch,omitempty"`
-	// Vouching comes with a question: it is about checkpoints.
+	// Vouching and Erasures come with a question: they are about checkpoints, and about values that were erased.
 	Vouching *audit.Vouching `json:"vouching,omitempty"`
+	Erasures *audit.Erasures `json:"erasures,omitempty"`
 }
 
 // shipped is the answer: what central has of each log.
 type shipped struct {
 	Copies   []sites.Copy    `json:"copies"`
 	Vouching *audit.Vouching `json:"vouching,omitempty"`
+	Erasures *audit.Erasures `json:"erasures,omitempty"`
 }
 
 // Witness exchanges checkpoints of audit logs with another node. audit.Peers implements it. Its methods may be called
@@ -99,7 +101,7 @@ func (c *Central) serveTelemetry(w http.ResponseWriter, r *http.Request, site st
 	out, err := c.take(r.Context(), site, &in)
 	c.state(site).shipped(&in, out, err)
 	if err == nil {
-		write(w, shipped{out, c.vouch(r.Context(), site, &in)})
+		write(w, shipped{out, c.vouch(r.Context(), site, &in), c.erase(r.Context(), site, &in)})
 		return
 	}
 	code, status := refusalOf(err)

@@ -37,7 +37,9 @@ type shipper struct {
 
 	mu    sync.Mutex
 	logs  map[string]*shippedLog // by origin
-	again bool                   // there are checkpoints to tell of now
+	again bool                   // there is something to tell of now
+
+	done []audit.Gone // erased for central, and not confirmed yet; of the loop
 }
 
 // shippedLog is what a site knows of one of its logs.
@@ -133,15 +135,19 @@ func (h *shipper) ask(ctx context.Context, list []sites.Log) error {
 		}
 		in.Vouching = &v
 	}
+	var err error
+	if in.Erasures, err = h.erasures(ctx); err != nil {
+		return err
+	}
 	if err := h.site.ask(ctx, TelemetryPath, h.site.conf.Timeout, in, &out); err != nil {
 		return err
 	}
-	again := false
+	again := in.Erasures != nil && h.erased(ctx, out.Erasures)
 	if witness != nil && out.Vouching != nil {
 		witness.Told(ctx, Uplink, *out.Vouching)
 		if len(in.Vouching.Notes) == 0 { // until now it was not known what central holds
 			v, err := witness.Tell(ctx, Uplink)
-			again = err == nil && len(v.Notes) > 0
+			again = again || err == nil && len(v.Notes) > 0
 		}
 	}
 	h.mu.Lock()

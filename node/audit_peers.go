@@ -21,6 +21,14 @@ func (n *Node) newPeers(owner func(ctx context.Context, origin string) (string, 
 	return n.others
 }
 
+// newErasing makes the exchange of erasures with the other end of the link. It is nil if this node keeps no audit log.
+func (n *Node) newErasing(site bool) link.Erasing {
+	if n.audit == nil {
+		return nil
+	}
+	return &audit.Sharing{Store: n.kept.Audit, Site: site}
+}
+
 // ofCentral is the owner of all logs that a site hears of: it does not know the name of its central.
 func ofCentral(context.Context, string) (string, error) { return link.Uplink, nil }
 

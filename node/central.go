@@ -23,7 +23,7 @@ func (n *Node) asCentral(ctx context.Context) (role, error) {
 		return role{}, err
 	}
 	sites, err := link.NewCentral(link.CentralConfig{
-		Store: n.kept.Sites, Copies: n.kept.Telemetry, Witness: n.newPeers(n.kept.Audit.Owner), Receiver: o.ingester, Destination: n.cfg.Node.ID, Own: n.cfg.Source(), MaxPayload: int(n.cfg.Limits.Payload),
+		Store: n.kept.Sites, Copies: n.kept.Telemetry, Witness: n.newPeers(n.kept.Audit.Owner), Erasing: n.newErasing(false), Receiver: o.ingester, Destination: n.cfg.Node.ID, Own: n.cfg.Source(), MaxPayload: int(n.cfg.Limits.Payload),
 		Standing: o.desk.Standing, ClientCerts: clientCerts(n.cfg.TLS), Limits: siteLimits(n.cfg.Sites), Logger: n.log, Refused: n.refused,
 	})
 	if err != nil {

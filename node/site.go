@@ -19,7 +19,7 @@ func (n *Node) asSite(ctx context.Context) (role, error) {
 	c := n.cfg.Central
 	central, err := link.NewSite(link.SiteConfig{
 		URL: c.URL, File: n.cfg.CredentialFile(), Outbox: n.store, Version: n.opts.Version, Timeout: c.Timeout,
-		TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Category: n.categoryOf, Report: n.report, Telemetry: n.kept.Telemetry, Witness: n.newPeers(ofCentral), Call: n.siteCall, Heard: n.store.HearTime, Logger: n.log,
+		TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Category: n.categoryOf, Report: n.report, Telemetry: n.kept.Telemetry, Witness: n.newPeers(ofCentral), Erasing: n.newErasing(true), Call: n.siteCall, Heard: n.store.HearTime, Logger: n.log,
 	})
 	if err != nil {
 		return role{}, err

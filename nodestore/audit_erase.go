@@ -20,20 +20,20 @@ const (
 var _ audit.Eraser = (*Audit)(nil)
 
 // EraseValues implements audit.Eraser.
-func (a *Audit) EraseValues(ctx context.Context, log *rows.AuditLog, places []audit.Place, newest rows.Instant, reason, actor string) (gone int64, err error) {
-	if err = a.db.Change(ctx, side.Cost{Rows: len(places), LastRoom: true}, func(tx side.Tx) error {
+func (a *Audit) EraseValues(ctx context.Context, log *rows.AuditLog, s *audit.Step) (gone int64, err error) {
+	if err = a.db.Change(ctx, side.Cost{Rows: 2 * len(s.Places), LastRoom: true}, func(tx side.Tx) error {
 		if err := lockedHolds(tx); err != nil {
 			return err
 		}
 		var since int64
 		err := tx.Read(newestHold, nil, func(scan side.Scan) error { return scan(&since) })
-		if err == nil && rows.Instant(since) > newest {
+		if err == nil && rows.Instant(since) > s.Newest {
 			err = audit.ErrHeld
 		}
 		if err != nil {
 			return err
 		}
-		gone, err = eraseAll(tx, log, places, reason, actor)
+		gone, err = eraseAll(tx, log, s)
 		return err
 	}); err != nil {
 		return 0, fmt.Errorf("erase values of %s: %w", log.Origin, err)
@@ -41,12 +41,17 @@ func (a *Audit) EraseValues(ctx context.Context, log *rows.AuditLog, places []au
 	return gone, nil
 }
 
-func eraseAll(tx side.Tx, log *rows.AuditLog, places []audit.Place, reason, actor string) (int64, error) {
-	d := audit.Decision{Reason: reason, Log: log.Origin}
-	for _, p := range places {
+func eraseAll(tx side.Tx, log *rows.AuditLog, s *audit.Step) (int64, error) {
+	d := audit.Decision{Reason: s.Reason, Log: log.Origin}
+	for _, p := range s.Places {
 		n, err := tx.Exec(eraseValue, log.Log, p.Seq, p.Field)
 		if err != nil {
 			return 0, err
+		}
+		if n > 0 && s.Tell {
+			if err := tx.Put(&rows.AuditErasure{Log: log.Log, Seq: p.Seq, Field: p.Field, Reason: s.Reason, Since: rows.Now}); err != nil {
+				return 0, err
+			}
 		}
 		if d.Values += n; n > 0 && !slices.Contains(d.Records, p.Seq) {
 			d.Records = append(d.Records, p.Seq)
@@ -54,7 +59,7 @@ func eraseAll(tx side.Tx, log *rows.AuditLog, places []audit.Place, reason, acto
 	}
 	detail, err := json.Marshal(d)
 	if err == nil && d.Values > 0 {
-		err = tx.Note(&holdfast.Entry{Kind: holdfast.Called, Code: audit.CodeErase, Subject: log.Origin, Actor: actor, Outcome: holdfast.Succeeded, Detail: detail})
+		err = tx.Note(&holdfast.Entry{Kind: holdfast.Called, Code: audit.CodeErase, Subject: log.Origin, Actor: s.Actor, Outcome: holdfast.Succeeded, Detail: detail})
 	}
 	return d.Values, err
 }

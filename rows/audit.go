@@ -82,6 +82,19 @@ type AuditHold struct {
 	Since  Instant `row:"since"`
 }
 
+// AuditErasure is a value that was erased here, of which the other end of the link has not confirmed yet that it is erased
+// there.
+type AuditErasure struct {
+	Log    int64   `row:"log,key"`
+	Seq    int64   `row:"seq,key"`
+	Field  string  `row:"field,key"`
+	Reason string  `row:"reason"`
+	Since  Instant `row:"since"`
+}
+
+// Table implements Row.
+func (*AuditErasure) Table() string { return "hf_audit_erasure" }
+
 // Table implements Row.
 func (*AuditLog) Table() string { return "hf_audit_log" }
 

@@ -38,6 +38,8 @@ func audits(t *testing.T, m Maker) {
 		"a hold keeps records":                     holdKeeps,
 		"a record of a copy is proved":             copyProved,
 		"values are erased, with a record":         valuesErased,
+		"central shares erasures":                  centralShares,
+		"a site shares erasures":                   siteShares,
 		"an appender that wakes up writes nothing": lateAppender,
 		"a forged purge is found":                  forgedPurge, // A6
 	})

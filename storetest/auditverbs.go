@@ -165,7 +165,7 @@ func valuesErased(k *kit) {
 	for _, l := range list {
 		logsOf[l.Own] = l
 	}
-	if _, err := store.EraseValues(k.ctx(), logsOf[false], []audit.Place{{Seq: 5, Field: "target"}}, 0, "r", "anna"); !errors.Is(err, audit.ErrHeld) {
+	if _, err := store.EraseValues(k.ctx(), logsOf[false], &audit.Step{Places: []audit.Place{{Seq: 5, Field: "target"}}, Reason: "r", Actor: "anna"}); !errors.Is(err, audit.ErrHeld) {
 		k.t.Errorf("a hold was made meanwhile: %v", err)
 	}
 	k.target(store, "t4")

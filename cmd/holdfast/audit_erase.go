@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +25,8 @@ and why, and not what they were.
 
 What a hold keeps stays, unless --despite-hold is given. Look with --dry-run first:
 nothing brings a value back. The node erases its own log, and a central also the copies
-of its sites' logs; a site erases its own, and keeps it for a few days only.`,
+of its sites' logs. What a site has of them it erases, too, once it is told; and what a
+site erases, its central. Who has not confirmed that yet is said.`,
 		Example: `  holdfast audit erase --person a.smit@example.org --reason 'request 4711' --dry-run
   holdfast audit erase --person a.smit@example.org --reason 'request 4711'`,
 		Args: args(0, 0, "none"),
@@ -50,6 +53,10 @@ of its sites' logs; a site erases its own, and keeps it for a few days only.`,
 				would = "would be "
 			}
 			_, err = fmt.Fprintf(a.stdout, "%d values of %d records %serased, %d kept by holds\n", gone.Values, gone.Records, would, gone.Held)
+			for _, u := range gone.Unconfirmed {
+				_, failed := fmt.Fprintf(a.stdout, "%d values not confirmed yet by %s, the oldest since %s\n", u.Values, cmp.Or(plain(u.Site), "central"), u.Since.UTC().Format(time.RFC3339))
+				err = errors.Join(err, failed)
+			}
 			return err
 		},
 	}

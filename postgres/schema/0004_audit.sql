@@ -103,6 +103,16 @@ CREATE TABLE hf_audit_gap (
   PRIMARY KEY (log, first)
 );
 
+-- Values that were erased here, and not yet, as far as is known, at the other end of the link.
+CREATE TABLE hf_audit_erasure (
+  log    bigint NOT NULL,
+  seq    bigint NOT NULL,
+  field  text COLLATE "C" NOT NULL,
+  reason text NOT NULL,
+  since  bigint NOT NULL,
+  PRIMARY KEY (log, seq, field)
+);
+
 CREATE TABLE hf_audit_hold (
   name   text COLLATE "C" PRIMARY KEY,
   filter text NOT NULL,

@@ -95,6 +95,16 @@ CREATE TABLE hf_audit_gap (
   PRIMARY KEY (log, first)
 ) STRICT, WITHOUT ROWID;
 
+-- Values that were erased here, and not yet, as far as is known, at the other end of the link.
+CREATE TABLE hf_audit_erasure (
+  log    INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  field  TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  since  INTEGER NOT NULL,
+  PRIMARY KEY (log, seq, field)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE hf_audit_hold (
   name   TEXT PRIMARY KEY,
   filter TEXT NOT NULL,
