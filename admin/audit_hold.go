@@ -77,12 +77,24 @@ const (
 	countMost = audit.MaxCount
 )
 
-// count counts the records that a filter selects, for a while.
+// count counts the records that a filter selects, for a while. Those that a purge has on record go, held or not.
 func (a Audit) count(ctx context.Context, f *audit.Filter) (n int64, more bool, err error) {
+	logs, err := a.Records.Logs(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	cut := map[string]int64{}
+	for _, l := range logs {
+		cut[l.Origin] = l.Cut
+	}
 	q := audit.Query{Filter: *f, Limit: audit.MaxPage}
 	for began := time.Now(); ; {
 		page, err := a.Records.Query(ctx, q)
-		n += int64(len(page.Records))
+		for i := range page.Records {
+			if r := &page.Records[i]; r.Seq > cut[r.Origin] {
+				n++
+			}
+		}
 		if q.After = page.Next; err != nil || q.After == "" || n >= countMost || time.Since(began) > countFor {
 			return n, q.After != "", err
 		}

@@ -240,6 +240,11 @@ func (l *Log) sign(ctx context.Context, next *Key) (err error) {
 }
 
 func (l *Log) signOnce(ctx context.Context, next *Key) error {
+	if l.Doubt != nil {
+		if why := l.Doubt(); why != "" {
+			return fmt.Errorf("%w: %s", ErrRewritten, why)
+		}
+	}
 	s, err := l.stands(ctx)
 	if err != nil {
 		return err

@@ -46,6 +46,9 @@ type Log struct {
 	Key *Key
 	// Witness keeps them. Nil: only the store does.
 	Witness Witness
+	// Doubt returns why the log may not be the one that was signed before; "": it is. Meanwhile nothing is signed. Nil: nobody
+	// doubts.
+	Doubt func() string
 	// Held returns up to which record an own log may be purged: at a site, what central has. Nil: all.
 	Held   func(origin string) int64
 	Logger *slog.Logger // nil: none

@@ -86,6 +86,9 @@ type Former struct {
 	// does not have of those that this checkpoint, or the log, covers and no purge has taken.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	Lost       int64  `json:"lost"`
+
+	by string // log that has the record, and its number there
+	at int64
 }
 
 // opened returns the first record of a log.

@@ -69,6 +69,7 @@ type peerState struct {
 	note   string
 	theirs []string // names of its logs, the newest last
 	wrong  string   // what does not fit; empty: everything does
+	doubt  string   // the part of it that is about our log
 }
 
 var _ Notes = (*Peers)(nil)
@@ -92,14 +93,16 @@ func (p *Peers) Told(ctx context.Context, name string, v Vouching) {
 	defer who.turn.Unlock()
 	of := who.peerState // only a Told changes it
 	of.heard, of.theirs = true, slices.Clone(of.theirs)
-	wrong := ""
-	for _, take := range []struct {
+	wrong, doubt := "", ""
+	for i, take := range []struct {
 		notes []string
 		one   func(ctx context.Context, name string, of *peerState, text string) error
 	}{{v.Held, p.returned}, {v.Notes, p.keep}} {
 		for _, text := range take.notes[:min(len(take.notes), mostNotes)] {
 			if err := take.one(ctx, name, &of, text); errors.Is(err, errPeer) {
-				wrong = err.Error()
+				if wrong = err.Error(); i == 0 {
+					doubt = wrong
+				}
 			} else if err != nil && ctx.Err() == nil {
 				p.Logger.WarnContext(ctx, "checkpoints not exchanged; they are exchanged again", slog.String("with", name), slog.Any("error", err))
 				return
@@ -109,7 +112,7 @@ func (p *Peers) Told(ctx context.Context, name string, v Vouching) {
 	if wrong != of.wrong && wrong != "" {
 		p.Logger.ErrorContext(ctx, "the audit log is not what another node vouches for", slog.String("node", name), slog.String("detail", wrong))
 	}
-	of.wrong = wrong
+	of.wrong, of.doubt = wrong, doubt
 	p.mu.Lock()
 	who.peerState = of
 	p.mu.Unlock()
@@ -295,6 +298,18 @@ func (p *Peers) Each(yield func(note string) error) error {
 		}
 	}
 	return nil
+}
+
+// Doubt returns what a peer holds that the log does not agree with; "": nothing. A Log can have it as its Doubt.
+func (p *Peers) Doubt() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, of := range p.peers {
+		if of.doubt != "" {
+			return of.doubt
+		}
+	}
+	return ""
 }
 
 // Forget forgets what a peer has said, such as a site that was revoked. What it held and the log did not agree with stays in the store.

@@ -35,7 +35,7 @@ func (p *Progress) begin(v *verification) {
 		p.logs = map[string]reached{}
 		return
 	}
-	v.purges, v.formers, v.anchored, v.erasing = p.told.purges, p.told.formers, p.told.anchored, p.told.erasing
+	v.purges, v.formers, v.anchored, v.erasing, v.vouched = p.told.purges, p.told.formers, p.told.anchored, p.told.erasing, p.told.vouched
 }
 
 // end keeps what a verification has learnt.

@@ -101,7 +101,9 @@ type verification struct {
 	purges   map[string][]purged
 	anchored map[string]int64 // records of own logs that believed checkpoints cover
 	formers  map[string]Former
+	vouched  map[string]map[Public]bool  // keys that count for a former log, since a signed record names a checkpoint of theirs
 	copies   map[string]LogReport        // faults of copies that the own log shows
+	newest   *walk                       // of the newest own log
 	erasing  map[string]map[string]int64 // values that the records of own logs say were erased, by that log and the log that had them
 }
 
@@ -141,6 +143,7 @@ func (v *verification) pass(ctx context.Context, from Reader) (r Report, err err
 	}
 	v.from, v.marks, v.purges = from, map[string][]mark{}, map[string][]purged{}
 	v.formers, v.copies, v.erasing, v.anchored = map[string]Former{}, map[string]LogReport{}, map[string]map[string]int64{}, map[string]int64{}
+	v.vouched = map[string]map[Public]bool{}
 	if p := v.Progress; p != nil {
 		p.begin(v)
 		defer func() {
@@ -183,6 +186,9 @@ func (v *verification) pass(ctx context.Context, from Reader) (r Report, err err
 		if v.Origin == "" || v.Origin == l.Origin {
 			r.Logs = append(r.Logs, one)
 		}
+	}
+	if err := v.valuesGone(ctx, r.Logs); err != nil {
+		return Report{}, err
 	}
 	if !v.exported {
 		r.Logs = append(r.Logs, v.gone()...)
@@ -339,6 +345,7 @@ func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
 	case Opened:
 		var f Former
 		if json.Unmarshal(r.Extra, &f) == nil && f.Origin != "" {
+			f.by, f.at = w.log.Origin, seq
 			w.formers[f.Origin] = f
 		}
 	case EraseKind:

@@ -336,6 +336,10 @@ func (w *walk) judge() error {
 		return w.fault(f.Fault, f.Seq, "%s", f.Detail)
 	}
 	w.anchored[l.Origin] = r.Anchored
+	if w.newest == nil && l.Own {
+		w.newest = w
+	}
+	w.vouch()
 	w.erasing[l.Origin] = w.erased
 	for _, p := range w.purged {
 		if p.Log == "" {
@@ -372,8 +376,20 @@ func (w *walk) purgeProved() bool {
 	return true
 }
 
+// vouch believes the keys that have signed what a signed record says of the log before this one: where the store went back to
+// before a change of the key, it has lost the hand-over.
+func (w *walk) vouch() {
+	for _, f := range w.formers {
+		if c, err := ParseCheckpoint(f.Checkpoint); err == nil && c.Origin == f.Origin && f.by == w.log.Origin && f.at <= w.report.Anchored {
+			w.vouched[f.Origin] = believed(c.Keys, keysOf(w.handed))
+		}
+	}
+}
+
 // counts reports whether what a key has signed counts. Of a copy this store has taken only checkpoints by keys that it knew.
-func (w *walk) counts(k Public) bool { return !w.log.Own || len(w.trusted) == 0 || w.trusted[k] }
+func (w *walk) counts(k Public) bool {
+	return !w.log.Own || len(w.trusted) == 0 || w.trusted[k] || w.vouched[w.log.Origin][k]
+}
 
 // gapsAndAnchor sets the status of a log without a fault.
 func (w *walk) gapsAndAnchor() {
@@ -391,13 +407,6 @@ func (w *walk) gapsAndAnchor() {
 		r.Status, r.Detail = Unanchored, notSince(r.AnchoredAt, r.Anchored, "no checkpoint")
 	case w.Witness != nil && r.Witnessed < l.Size && w.Now.Sub(r.WitnessedAt) > anchorsLate:
 		r.Status, r.Detail = Unanchored, notSince(r.WitnessedAt, r.Witnessed, "no checkpoint of a witness")
-	}
-	said := int64(0)
-	for _, by := range w.erasing {
-		said += by[l.Origin]
-	}
-	if l.Own && r.Erased > said && r.Status == Intact {
-		r.Status, r.Detail = Unanchored, fmt.Sprintf("%d values are gone, and records say that %d were erased", r.Erased, said)
 	}
 }
 

@@ -18,6 +18,7 @@ func (n *Node) newPeers(owner func(ctx context.Context, origin string) (string, 
 		return nil
 	}
 	n.others = &audit.Peers{Log: n.audit, Store: n.kept.Audit, Logger: n.log, Owner: owner}
+	n.audit.Doubt = n.others.Doubt
 	return n.others
 }
 

@@ -54,7 +54,8 @@ func (n *Node) watchAudit(ctx context.Context) error {
 			return nil
 		case <-t.C:
 		}
-		if time.Since(whole) >= auditEvery {
+		doubted := n.others != nil && n.others.Doubt() != "" // about records that were verified, perhaps
+		if doubted || time.Since(whole) >= auditEvery {
 			whole, progress = time.Now(), audit.Progress{}
 		}
 		n.verifyAudit(ctx, &progress)

@@ -34,6 +34,8 @@ func audits(t *testing.T, m Maker) {
 		"a purge takes what is old":                purgeTakes,
 		"a purge that died goes on":                purgeGoesOn,
 		"a purge beside a verification":            purgeBesideVerification,
+		"a log before a restore and its old key":   oldKeyOfFormerLog,
+		"a verification beside an erasure":         erasureBesideVerification,
 		"copies are exported":                      copiesExported,
 		"a hold keeps records":                     holdKeeps,
 		"a record of a copy is proved":             copyProved,
@@ -77,7 +79,10 @@ func (k *kit) appends(on Full, shared bool) *appender {
 // begin runs a log.
 func (k *kit) begin(l *audit.Log) *appender {
 	k.t.Helper()
-	if l.Site, l.Node = "site", "node"; l.Describe == nil {
+	if l.Node == "" {
+		l.Node = "node"
+	}
+	if l.Site = "site"; l.Describe == nil {
 		l.Describe = describedCalls()
 	}
 	ctx, cancel := context.WithCancel(k.ctx())

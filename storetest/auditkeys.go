@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
@@ -89,4 +90,30 @@ func oldKeyEnds(k *kit) {
 		equal(k, name+": the newest was signed by", c.Signer(), next.VerifierKey(origin))
 		a.verified(k)
 	}
+}
+
+// oldKeyOfFormerLog goes on with another key in a store that has lost the hand-over. What the new key has signed names what the old one
+// had signed, so the log before is intact, with its purge.
+func oldKeyOfFormerLog(k *kit) {
+	a := k.purger()
+	k.call(k.Full, "old", 20)
+	k.audited()
+	k.pass(auditKept + time.Minute)
+	k.call(k.Full, "new", 5)
+	k.audited()
+	a.purge(k, 21)
+	k.ok(a.Checkpoint(k.ctx()))
+	a.stop()
+	b := k.begin(&audit.Log{Store: a.Store, Journal: k.Full, Node: "restored", Key: k.key()})
+	defer b.stop()
+	k.call(k.Full, "after", 3)
+	k.audited()
+	verdict := func() audit.Verdict {
+		r, err := audit.Verify(k.ctx(), b.Store, audit.VerifyOptions{Keys: []audit.Public{b.Key.Public()}})
+		k.ok(err)
+		return r.Status
+	}
+	equal(k, "before the new key has signed", verdict(), audit.Broken)
+	k.ok(b.Checkpoint(k.ctx()))
+	equal(k, "after that", verdict(), audit.Intact)
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -145,6 +146,7 @@ func checkpointsReturned(k *kit) {
 
 	c, err := audit.ParseCheckpoint(held)
 	k.ok(err)
+	doubtedLogRests(k, a, p, &c, told)
 	for words, change := range map[string]func(c *audit.Checkpoint){
 		"has fewer":     func(c *audit.Checkpoint) { c.Size = 1000 },
 		"are not those": func(c *audit.Checkpoint) { c.Size, c.Root = 20, audit.Hash{1} },
@@ -168,6 +170,25 @@ func checkpointsReturned(k *kit) {
 	}
 	a.stop()
 	waittest.Until(k.t, "it does not append", func() bool { return !a.Leads() })
+}
+
+// doubtedLogRests signs nothing while a peer holds a checkpoint that the log does not agree with, also if the store has larger ones.
+func doubtedLogRests(k *kit, a *appender, p *audit.Peers, c *audit.Checkpoint, told func(notes ...string)) {
+	a.Doubt = p.Doubt
+	held, err := c.Sign(a.Key)
+	k.ok(err)
+	forged := *c
+	forged.Size, forged.Root = 10, audit.Hash{1}
+	note, err := forged.Sign(a.Key)
+	k.ok(err)
+	told(note)
+	k.call(k.Full, "second", 2)
+	k.audited()
+	if err := a.Checkpoint(k.ctx()); !errors.Is(err, audit.ErrRewritten) {
+		k.t.Errorf("a log that a peer doubts was signed: %v", err)
+	}
+	told(held)
+	k.ok(a.Checkpoint(k.ctx()))
 }
 
 // handOversExchanged changes keys on both sides. The witness gets the hand-over, also if the nodes were restarted before, if it was

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,4 +178,47 @@ func valuesErased(k *kit) {
 	r, err := audit.Verify(k.ctx(), store, audit.VerifyOptions{Keys: []audit.Public{a.Key.Public()}})
 	k.ok(err)
 	equal(k, "without a record", r.Status, audit.Unanchored)
+}
+
+// lateReader is a store in which a record comes after all others were read.
+type lateReader struct {
+	audit.Reader
+
+	late  func()
+	until int64
+}
+
+func (r *lateReader) Records(ctx context.Context, log, after int64, limit int, yield func(s *audit.Stored) error) error {
+	if log == 1 && after >= r.until && r.late != nil {
+		r.late()
+		r.late = nil
+	}
+	return r.Reader.Records(ctx, log, after, limit, yield)
+}
+
+// erasureBesideVerification erases a value, and its record comes after the verification has read the log.
+func erasureBesideVerification(k *kit) {
+	a, store := k.keeper()
+	k.call(k.Full, "call", 3)
+	k.ok(k.Append(k.ctx(), holdfast.Entry{Kind: holdfast.Called, Code: "query-audit", Subject: "q", Actor: "anna", Outcome: holdfast.Succeeded, Detail: []byte(`{"filter":{"target":"a.smit@example.org"}}`)}))
+	k.audited()
+	k.ok(a.Checkpoint(k.ctx()))
+	a.stop()
+	got, err := audit.Erase(k.ctx(), store, &audit.Erasure{Person: "a.smit@example.org", Reason: "r", Actor: "anna"})
+	k.ok(err)
+	equal(k, "values", got.Values, 1)
+	logs, err := store.Logs(k.ctx())
+	k.ok(err)
+	verdict := func(late func()) audit.Verdict {
+		r, err := audit.Verify(k.ctx(), &lateReader{store, late, logs[0].Size}, audit.VerifyOptions{Keys: []audit.Public{a.Key.Public()}})
+		k.ok(err)
+		return r.Status
+	}
+	equal(k, "without its record", verdict(nil), audit.Unanchored)
+	var again *appender
+	equal(k, "with a late record", verdict(func() {
+		again = k.begin(a.Log)
+		k.audited()
+	}), audit.Intact)
+	again.stop()
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/nodestore"
 )
 
 // A hold is made once, tells what it keeps, and is in the log with who and why; its filter stands beside the record.
@@ -53,5 +55,25 @@ func TestHoldsOfTheAuditLog(t *testing.T) {
 	want := []string{`Release local {"reason":"it has ended"} `, `Hold local {"reason":"a court asks"} {"from":"2026-01-01T00:00:00Z","target":"x"}`}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("recorded\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A hold does not count what a purge has on record and has not deleted yet.
+func TestAHoldCountsWhatStays(t *testing.T) {
+	t.Parallel()
+	f, db := audited(t)
+	calls(t, f, db, "x", "y", "x")
+	store := nodestore.New(db, nil).Audit
+	page, err := store.Query(t.Context(), audit.Query{Filter: audit.Filter{Target: "x"}, Limit: 2})
+	if err != nil || len(page.Records) != 2 {
+		t.Fatal(page.Records, err)
+	}
+	first := page.Records[1]
+	if cut, err := store.Cut(t.Context(), 1, first.Seq, audit.Hash(first.Hash), 0); err != nil || !cut {
+		t.Fatal(cut, err)
+	}
+	tried := ok[api.AuditHold](t, f, call{method: http.MethodPost, path: "/v1/audit/holds", body: `{"name":"case","filter":{"target":"x"},"reason":"a court asks","dryRun":true}`})
+	if tried.Records != 1 {
+		t.Errorf("it says that it keeps %d records, and one stays", tried.Records)
 	}
 }
