@@ -41,6 +41,9 @@ func (s Subscriptions) rotate(ctx context.Context, id string, overlap time.Durat
 	if err != nil {
 		return out, err
 	}
+	if one.Lost&fanout.LostSettings != 0 {
+		return out, api.WrongState.Problem(one.Fault)
+	}
 	now := time.Now().UTC()
 	one.Secrets = slices.DeleteFunc(slices.Clone(one.Secrets), func(k fanout.Secret) bool { return !k.Until.IsZero() && !k.Until.After(now) })
 	if len(one.Secrets) == fanout.MaxSecrets && overlap > 0 {

@@ -20,24 +20,33 @@ func SubscriptionRow(s *Subscription) (*rows.Subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rows.Subscription{
+	r := &rows.Subscription{
 		ID: s.ID, State: int64(s.State), Why: s.Why, Actor: s.Actor, Topics: string(topics), Filter: filter, Settings: string(settings),
 		Ended: rows.None, Since: rows.Now, Created: rows.Now, Changed: rows.Now,
-	}, nil
+	}
+	for part, column := range map[Lost]*string{LostTopics: &r.Topics, LostFilter: &r.Filter, LostSettings: &r.Settings} {
+		if s.Lost&part != 0 {
+			*column = "" // it is not there now either
+		}
+	}
+	return r, nil
 }
 
 // Read sets topics, filter and settings from their columns. What a damaged file has lost of them is a
 // Fault.
 func (s *Subscription) Read(topics, filter, settings string) {
 	s.Filter = json.RawMessage(filter)
-	lost := func(what string) { s.Fault = what + " of the subscription are lost with a damaged file: put them back" }
+	lost := func(part Lost, what string) {
+		s.Lost |= part
+		s.Fault = what + " of the subscription are lost with a damaged file: put them back"
+	}
 	if json.Unmarshal([]byte(settings), &s.Settings) != nil {
-		lost("settings")
+		lost(LostSettings, "settings")
 	}
 	if !json.Valid(s.Filter) {
-		lost("filters")
+		lost(LostFilter, "filters")
 	}
 	if json.Unmarshal([]byte(topics), &s.Topics) != nil {
-		lost("topics")
+		lost(LostTopics, "topics")
 	}
 }

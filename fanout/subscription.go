@@ -27,7 +27,18 @@ type Subscription struct {
 	Changed time.Time // of this version
 	Gone    bool      // it was deleted in this version
 	Fault   string    // why it gets nothing until somebody puts it right; empty: there is no fault
+	Lost    Lost      // of what is above; a replacement that keeps it keeps the rest as well
 }
+
+// Lost says what a damaged file has lost of a subscription.
+type Lost uint8
+
+// The parts that can be lost, each for itself.
+const (
+	LostTopics Lost = 1 << iota
+	LostFilter
+	LostSettings
+)
 
 // State says whether a subscription is served. The numbers are stored and never change.
 type State int64
@@ -98,20 +109,38 @@ func Lane(id string) string { return LanePrefix + id }
 // SubscriptionOf returns the id of the subscription of a lane.
 func SubscriptionOf(lane string) (id string, ok bool) { return strings.CutPrefix(lane, LanePrefix) }
 
-// Validate returns all faults of a subscription, each a *holdfast.FieldError. It wraps ErrInvalid.
+// Validate returns all faults of a subscription, each a *holdfast.FieldError. It wraps ErrInvalid. What is lost is
+// no fault: whoever changes something else leaves it so.
 func (s *Subscription) Validate() error {
-	faults := []error{checkName("id", s.ID), checkText("description", s.Description), checkURL("url", s.URL)}
-	bad := func(field string, value any, problem string) {
-		faults = append(faults, &holdfast.FieldError{Field: field, Value: fmt.Sprint(value), Problem: problem})
-	}
+	faults := []error{checkName("id", s.ID)}
 	if len(s.ID) > holdfast.MaxNameLen-len(LanePrefix) {
-		bad("id", s.ID[:80], fmt.Sprintf("has %d bytes; at most %d fit", len(s.ID), holdfast.MaxNameLen-len(LanePrefix)))
+		faults = append(faults, fault("id", s.ID[:80], fmt.Sprintf("has %d bytes; at most %d fit", len(s.ID), holdfast.MaxNameLen-len(LanePrefix))))
 	}
+	if s.State < Active || s.State > Disabled {
+		faults = append(faults, fault("state", int64(s.State), "must be active, paused or disabled"))
+	}
+	if s.Lost&LostTopics == 0 {
+		faults = append(faults, s.checkTopics()...)
+	}
+	if s.Lost&LostFilter == 0 {
+		faults = append(faults, s.checkFilter())
+	}
+	if s.Lost&LostSettings == 0 {
+		faults = append(faults, s.checkSettings()...)
+	}
+	return invalid(faults...)
+}
+
+func fault(field string, value any, problem string) error {
+	return &holdfast.FieldError{Field: field, Value: fmt.Sprint(value), Problem: problem}
+}
+
+func (s *Subscription) checkTopics() (faults []error) {
 	switch {
 	case len(s.Topics) == 0:
-		bad("topics", "", "is empty: name topics, or * for all")
+		faults = append(faults, fault("topics", "", "is empty: name topics, or * for all"))
 	case len(s.Topics) > maxTopics:
-		bad("topics", len(s.Topics), fmt.Sprintf("names more than %d: use * and a filter", maxTopics))
+		faults = append(faults, fault("topics", len(s.Topics), fmt.Sprintf("names more than %d: use * and a filter", maxTopics)))
 	case len(s.Topics) > 1 || s.Topics[0] != "*":
 		for i, name := range s.Topics {
 			if err := checkName(fmt.Sprintf("topics[%d]", i), name); err != nil {
@@ -119,36 +148,39 @@ func (s *Subscription) Validate() error {
 			}
 		}
 	}
-	faults = append(faults, s.checkFilter())
-	if s.State < Active || s.State > Disabled {
-		bad("state", int64(s.State), "must be active, paused or disabled")
-	}
+	return faults
+}
+
+func (s *Settings) checkSettings() (faults []error) {
+	faults = append(faults, checkText("description", s.Description), checkURL("url", s.URL), checkHeaders(s.Headers))
 	if s.Concurrency < 0 || s.Concurrency > maxConcurrency {
-		bad("concurrency", s.Concurrency, fmt.Sprintf("must be from 1 to %d, or 0 for %d", maxConcurrency, DefaultConcurrency))
+		faults = append(faults, fault("concurrency", s.Concurrency, fmt.Sprintf("must be from 1 to %d, or 0 for %d", maxConcurrency, DefaultConcurrency)))
 	}
 	if s.Timeout < 0 || s.Timeout > maxTimeout {
-		bad("timeout", s.Timeout, fmt.Sprintf("must be at most %s, or 0 for the default", maxTimeout))
+		faults = append(faults, fault("timeout", s.Timeout, fmt.Sprintf("must be at most %s, or 0 for the default", maxTimeout)))
 	}
 	if r := s.Rate; r != nil && (r.Count < 1 || r.Count > maxCount || r.Per <= 0 || r.Per > maxPer) {
-		bad("rate", fmt.Sprintf("%d per %s", r.Count, r.Per), fmt.Sprintf("must be 1 to %d per at most %s", maxCount, maxPer))
+		faults = append(faults, fault("rate", fmt.Sprintf("%d per %s", r.Count, r.Per), fmt.Sprintf("must be 1 to %d per at most %s", maxCount, maxPer)))
 	}
 	if len(s.Secrets) > MaxSecrets {
-		bad("secrets", len(s.Secrets), fmt.Sprintf("are more than %d: remove those that have ended", MaxSecrets))
+		faults = append(faults, fault("secrets", len(s.Secrets), fmt.Sprintf("are more than %d: remove those that have ended", MaxSecrets)))
 	}
 	if s.Schedule != nil {
 		if err := s.Schedule.Validate(); err != nil {
 			faults = append(faults, err)
 		}
 	}
-	faults = append(append(faults, s.checkAuthorization()...), s.checkTLS()...)
-	return invalid(append(faults, checkHeaders(s.Headers))...)
+	return append(append(faults, s.checkAuthorization()...), s.checkTLS()...)
 }
 
 func (s *Subscription) checkFilter() error {
 	if len(s.Filter) > maxFilter {
 		return &holdfast.FieldError{Field: "filter", Value: fmt.Sprint(len(s.Filter), " bytes"), Problem: fmt.Sprintf("must be at most %d bytes", maxFilter)}
 	}
-	f, err := s.filter()
+	if len(s.Filter) == 0 {
+		return nil
+	}
+	f, err := filter.Parse(s.Filter)
 	if err != nil {
 		return &holdfast.FieldError{Field: "filter", Value: fmt.Sprintf("%.80q", s.Filter), Problem: err.Error()}
 	}

@@ -106,7 +106,7 @@ func subscriptions(b *builder) {
 		method: http.MethodPost, path: "/v1/subscriptions/{id}/rotate-secret", id: "rotate-subscription-secret", tag: "events", right: api.Admin, portal: api.Portal, scoped: true,
 		summary: "Replace the secret of a subscription", description: "Requests are signed with the new one, which the answer shows only this once, and for a while also with the former ones. If the answer is lost, ask again.",
 		problems: map[api.Sort]string{
-			api.NotFound: none[api.NotFound], api.WrongState: "Too many former secrets still sign.", api.DiskFull: fullUnchanged, api.Unsupported: noFanout,
+			api.NotFound: none[api.NotFound], api.WrongState: "Too many former secrets still sign, or a damaged file has lost the settings.", api.DiskFull: fullUnchanged, api.Unsupported: noFanout,
 		},
 		requestSample: json.RawMessage(`{"overlap":"24h"}`),
 	}, func(ctx context.Context, in *decideSubscriptionInput, req *api.SecretRotation, wrong []api.Fault) (*answer[api.RotatedSecret], error) {
