@@ -89,7 +89,7 @@ func measures(z sizes, p *pgServer) []measure {
 		siteMeasure(z, 0), siteMeasure(z, 50*time.Millisecond), telemetryMeasure(z),
 		ingestMeasure(z), linkMeasure(z, 1), linkMeasure(z, 16),
 		mailMeasure(z), silentMeasure(z),
-		publishMeasure(z), webhookMeasure(z, eventFan), webhookMeasure(z, 1), matchMeasure(z),
+		publishMeasure(z), webhookMeasure(z, eventFan), webhookMeasure(z, 1), hooksMeasure(z), matchMeasure(z),
 	)
 	return append(ms, pgMeasures(z, p)...)
 }

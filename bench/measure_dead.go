@@ -26,22 +26,27 @@ func deadMeasure(z sizes) measure {
 	}}
 	for _, s := range queues() {
 		m.add(s, nil, func(_ context.Context, c cell) (values, error) {
-			v := values{}
-			for _, name := range []string{"alone", "beside"} {
-				dir := filepath.Join(c.dir, name)
-				if err := os.Mkdir(dir, 0o755); err != nil {
-					return nil, err
-				}
-				times, err := healthyTimes(s.open, dir, z, name == "beside")
-				if err != nil {
-					return nil, err
-				}
-				v[name+"50"], v[name+"99"] = percentile(times, 50), percentile(times, 99)
-			}
-			return v, nil
+			return bothTimes(c, func(dir string, beside bool) ([]float64, error) { return healthyTimes(s.open, dir, z, beside) })
 		})
 	}
 	return m
+}
+
+// bothTimes returns the percentiles of times alone, and beside those that do not answer.
+func bothTimes(c cell, times func(dir string, beside bool) ([]float64, error)) (values, error) {
+	v := values{}
+	for _, name := range []string{"alone", "beside"} {
+		dir := filepath.Join(c.dir, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
+		list, err := times(dir, name == "beside")
+		if err != nil {
+			return nil, err
+		}
+		v[name+"50"], v[name+"99"] = percentile(list, 50), percentile(list, 99)
+	}
+	return v, nil
 }
 
 // healthyTimes returns the milliseconds from the durable answer to the deliverer.

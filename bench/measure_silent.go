@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -28,19 +26,9 @@ func silentMeasure(z sizes) measure {
 		{key: "alone50", title: "good p50 alone", unit: "ms", lower: true},
 	}}
 	m.contenders = []contender{{name: "holdfast", role: roleOurs, run: func(_ context.Context, c cell) (values, error) {
-		v := values{}
-		for _, name := range []string{"alone", "beside"} {
-			dir := filepath.Join(c.dir, name)
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				return nil, err
-			}
-			times, err := goodTimes(context.Background(), dir, z, name == "beside")
-			if err != nil {
-				return nil, err
-			}
-			v[name+"50"], v[name+"99"] = percentile(times, 50), percentile(times, 99)
-		}
-		return v, nil
+		return bothTimes(c, func(dir string, beside bool) ([]float64, error) {
+			return goodTimes(context.Background(), dir, z, beside)
+		})
 	}}}
 	return m
 }

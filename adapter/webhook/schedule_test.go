@@ -105,3 +105,33 @@ func TestASubscriberThatHangsIsLateByItsSlots(t *testing.T) {
 		w.close()
 	})
 }
+
+// Issue 15: a subscriber that is down for 300 s at 25 events a second loses nothing, and nothing parks.
+func TestASubscriberThatIsDownForFiveMinutesLosesNothing(t *testing.T) {
+	t.Parallel()
+	racetest.Without(t, "30,000 attempts in virtual time")
+	racetest.Bubble(t, func(t *testing.T) {
+		const down, events = 300 * time.Second, 400 * 25
+		w := newWorld(t, func(_ string, since time.Duration) conduct {
+			if since < down {
+				return refuses
+			}
+			return takes
+		})
+		w.subscribe("down", `{}`)
+		for n := range events {
+			w.publish(n, "a")
+			time.Sleep(40 * time.Millisecond)
+		}
+		time.Sleep(timetable[4])
+		for n := range events {
+			if got := w.hits["down"][n]; len(got) != 1 {
+				t.Fatalf("event %d came %d times", n, len(got))
+			}
+		}
+		if c := w.db.Counts(); c.Parked > 0 || c.Pending > 0 {
+			t.Errorf("%+v", c)
+		}
+		w.close()
+	})
+}
