@@ -1,0 +1,4 @@
+package notificaties
+
+// publishRoutes are those of publishers.
+func (s *Server) publishRoutes() []route { return nil }
