@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"fanout":              {".", "rows", "fanout/filter"},
 	"bulk":                {"."},
 	"fanout/filter":       {"."}, // pure: no store and no network
-	"fanout/notificaties": {".", "fanout"},
+	"fanout/notificaties": {".", "fanout", "fanout/filter"},
 	"track":               {".", "notify"}, // origins are those of notifications
 	"audit":               {".", "notify", "fanout", "rows"},
 	"link":                {".", "wire", "transport", "notify", "track", "audit", "link/sites"}, // its envelopes and batches are those between peers

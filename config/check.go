@@ -34,6 +34,7 @@ func check(r *setting.Report, c *Config) {
 	}
 	checkReceive(r, c)
 	checkAudit(r, c)
+	checkNotificaties(r, c)
 }
 
 func checkListen(r *setting.Report, c *Config) {

@@ -72,6 +72,7 @@ type Settings struct {
 	Concurrency   int               `json:"concurrency,omitempty"`   // requests at a time; zero: DefaultConcurrency
 	Rate          *Rate             `json:"rate,omitempty"`          // nil: no limit
 	Timeout       time.Duration     `json:"timeout,omitempty"`       // of one request; zero: the adapter's
+	Abonnement    *Abonnement       `json:"abonnement,omitempty"`    // nil: it is not one of the Notificaties API
 }
 
 // Secret signs the requests to a subscriber. It is stored sealed.
@@ -126,7 +127,7 @@ func (s *Subscription) Validate() error {
 		faults = append(faults, s.checkFilter())
 	}
 	if s.Lost&LostSettings == 0 {
-		faults = append(faults, s.checkSettings()...)
+		faults = append(append(faults, s.checkAbonnement()), s.checkSettings()...)
 	}
 	return invalid(faults...)
 }
@@ -184,7 +185,7 @@ func (s *Subscription) checkFilter() error {
 	if err != nil {
 		return &holdfast.FieldError{Field: "filter", Value: fmt.Sprintf("%.80q", s.Filter), Problem: err.Error()}
 	}
-	return f.Validate(filter.Limits{})
+	return f.Validate(s.limits())
 }
 
 func checkHeaders(all map[string]string) error {

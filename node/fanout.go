@@ -73,6 +73,9 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 		return routes.Run(ctx)
 	}}, run.Part{Name: "event sweeper", Run: sweeper.Run})
 	n.sender = sender
+	if err := n.addNotificaties(ctx, r, hub, sender); err != nil {
+		return err
+	}
 	operate := r.operate
 	r.operate = func(s *admin.Service) {
 		operate(s)

@@ -101,6 +101,7 @@ type gate struct {
 	bodies *serve.Room
 	portal serve.Pace[string] // of each token of a subscriber
 	routes []Route
+	mux    *http.ServeMux
 }
 
 // How many requests a token of a subscriber may make. Each node counts for itself.
@@ -118,6 +119,7 @@ func New(s Settings, k Keys, routes []Route, log *slog.Logger) (http.Handler, er
 	g := &gate{Settings: s, Keys: k, Logger: log, few: serve.FewLines(log), bodies: serve.NewRoom(cmp.Or(s.MaxBodies, DefaultMaxBodies)), routes: routes}
 	g.portal.PerSecond, g.portal.Burst = portalPerSecond, portalBurst
 	mux := http.NewServeMux()
+	g.mux = mux
 	var faults []error
 	for _, r := range routes {
 		if err := r.check(); err != nil {
