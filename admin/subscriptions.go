@@ -286,5 +286,8 @@ func (s Subscriptions) Test(ctx context.Context, id string, req *api.NewEvent, w
 	if out, err = s.Hub.Try(ctx, &one, &e); err != nil {
 		return out, s.refuse(ctx, "call the subscriber", err)
 	}
+	if out.Delivered && one.State != fanout.Active {
+		out.Advice = fmt.Sprintf("it answers, and the subscription is %s: send what waits with: holdfast subscriptions resume %s", one.State, shellWord(id))
+	}
 	return out, nil
 }

@@ -80,7 +80,11 @@ func (s *Service) subscriptionBecause(id string) (retry holdfast.RetryPolicy, wh
 	case !found:
 		return retry, fmt.Sprintf("subscription %s was deleted: it parks when it is due", id)
 	case one.State != fanout.Active:
-		return retry, fmt.Sprintf("subscription %s is %s; when it may go on: holdfast subscriptions resume %s", id, one.State, shellWord(id))
+		why = fmt.Sprintf("subscription %s is %s since %s", id, one.State, one.Since.UTC().Format(time.RFC3339))
+		if one.Why != "" {
+			why += fmt.Sprintf(" (%s)", one.Why)
+		}
+		return retry, why + "; when it may go on: holdfast subscriptions resume " + shellWord(id)
 	case one.Schedule != nil:
 		schedule = *one.Schedule
 	}

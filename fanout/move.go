@@ -14,8 +14,9 @@ import (
 type Mover interface {
 	// MoveRetries plans the retries of a destination anew that are not due yet, and returns how many it has
 	// changed. plan is given how often a message was tried in its cycle and how long it waits since its last
-	// attempt, and returns how long it is to wait since then. What is in hand or due, and what a person has rescheduled, stays. Each page is a
-	// transaction of its own. plan must have no effect: it may be asked more than once.
+	// attempt, and returns how long it is to wait since then. What is in hand or due, and what a person has
+	// rescheduled, stays. Each page is a transaction of its own. plan must have no effect: it may be asked more than
+	// once.
 	MoveRetries(ctx context.Context, destination string, plan func(tries int, wait time.Duration) time.Duration) (moved int, err error)
 }
 

@@ -13,6 +13,7 @@ import (
 // first, ErrNotFound that what is to be deleted does not exist.
 type Store interface {
 	UsualStore
+	FailingStore
 
 	// Version returns the version of the last change; zero: there was none.
 	Version(ctx context.Context) (int64, error)

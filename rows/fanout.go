@@ -25,6 +25,12 @@ type Schedule struct {
 	Moved    string  `row:"moved"`   // the last subscription of this round whose messages were moved
 }
 
+// Failing is a subscription of which attempts fail, and none has succeeded since.
+type Failing struct {
+	Subscription string  `row:"subscription,key,book"`
+	Since        Instant `row:"since"`
+}
+
 // Subscription is one version of a subscription. Each change makes a version; a deleted subscription ends
 // with one that is gone. Former versions are kept as long as an event may ask for them.
 type Subscription struct {
@@ -80,6 +86,9 @@ func (*Topic) Table() string { return "hf_topic" }
 
 // Table implements Row.
 func (*Schedule) Table() string { return "hf_schedule" }
+
+// Table implements Row.
+func (*Failing) Table() string { return "hf_failing" }
 
 // Table implements Row.
 func (*Subscription) Table() string { return "hf_subscription" }

@@ -32,6 +32,7 @@ func fanouts(t *testing.T, m Maker) {
 		"an event goes after its resends":              resendsPurged,
 		"the usual schedule is one for all nodes":      usualSchedule,
 		"retries move to another schedule":             movedRetries,
+		"subscriptions that fail are known":            failingSubscriptions,
 	})
 	m.meet(t, map[string]func(k *kit){
 		"each event is wholly with or without a change": eventsAmongChanges,

@@ -25,7 +25,7 @@ type Subscription struct {
 
 	State   string     `json:"state,omitempty" enum:"active,paused,disabled" doc:"paused: messages are stored and wait; disabled: there are no new ones either. Ignored in requests, as all that follows."`
 	Why     string     `json:"why,omitempty" doc:"Why it is in this state."`
-	Actor   string     `json:"actor,omitempty" doc:"Who set the state; subscriber: it answered 410."`
+	Actor   string     `json:"actor,omitempty" doc:"Who set the state; subscriber: it answered 410; node and a name: each attempt has failed for too long."`
 	Since   *time.Time `json:"since,omitempty" doc:"Since when it is in this state."`
 	Pending *int64     `json:"pending,omitempty" doc:"Messages that wait."`
 	Parked  *int64     `json:"parked,omitempty" doc:"Messages that are parked."`
@@ -109,4 +109,5 @@ type TestExchange struct {
 	TookMS    float64             `json:"tookMs"`
 	Delivered bool                `json:"delivered" doc:"An event would count as delivered."`
 	Error     string              `json:"error,omitempty" doc:"Why it would not."`
+	Advice    string              `json:"advice,omitempty" doc:"What to do now: it works, and the subscription is not active."`
 }

@@ -44,6 +44,12 @@ CREATE TABLE hf_subscription (
 
 CREATE INDEX hf_subscription_ended ON hf_subscription (ended) WHERE ended IS NOT NULL;
 
+-- Subscriptions of which attempts fail, since the first of these failures.
+CREATE TABLE hf_failing (
+  subscription text COLLATE "C" PRIMARY KEY,
+  since        bigint NOT NULL
+);
+
 -- What programs have published. The payload is in hf_bundle, under the same number.
 CREATE TABLE hf_event (
   seq        bigint PRIMARY KEY,

@@ -47,6 +47,12 @@ CREATE TABLE hf_subscription (
 CREATE UNIQUE INDEX hf_subscription_version ON hf_subscription (version);
 CREATE INDEX hf_subscription_ended ON hf_subscription (ended) WHERE ended IS NOT NULL;
 
+-- Subscriptions of which attempts fail, since the first of these failures.
+CREATE TABLE hf_failing (
+  subscription TEXT PRIMARY KEY,
+  since        INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- What programs have published. The payload is in hf_bundle, under the same number.
 CREATE TABLE hf_event (
   seq        INTEGER PRIMARY KEY,
