@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"rows":                {"."},                    // of all tables, for both stores and what copies them
 	"notify":              {".", "rows"},            // what stores put of it, so that no store says it again
 	"site":                {".", "notify", "track"}, // for programs that are a site
-	"activity":            {".", "rows"},            // follows the journal
+	"activity":            {".", "rows", "fanout"},  // follows the journal
 	"fanout":              {".", "rows", "fanout/filter"},
 	"bulk":                {"."},
 	"fanout/filter":       {"."}, // pure: no store and no network

@@ -19,7 +19,7 @@ type Kind int64
 
 // The kinds (SF-27). Retried is a failed attempt that another will follow. Retry and Discard are
 // what a person did. A message that was refused at its first try, as its caller was told, is a
-// Discard without an actor.
+// Discard without an actor. Disabled is a subscription that a node has disabled, and no message: its error says why.
 const (
 	Queued    Kind = 1
 	Delivered Kind = 2
@@ -27,11 +27,12 @@ const (
 	Parked    Kind = 4
 	Retry     Kind = 5
 	Discard   Kind = 6
+	Disabled  Kind = 7
 )
 
 // Kinds lists the names of all kinds, by number; the first one has no name.
 func Kinds() []string {
-	return []string{"", "queued", "delivered", "retried", "parked", "retry", "discard"}
+	return []string{"", "queued", "delivered", "retried", "parked", "retry", "discard", "disabled"}
 }
 
 func (k Kind) String() string {

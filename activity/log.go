@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/rows"
 )
@@ -77,6 +79,9 @@ func (l *Log) project(_ context.Context, page []holdfast.Entry) (list []holdfast
 			Seq: l.last, At: e.At.UnixMicro(), Noted: rows.Now, Kind: int64(kind), Message: Key(e.ID), Destination: e.Destination,
 			Cycle: int64(e.Cycle), Actor: shown.Clip(e.Actor, most), Reason: string(e.Reason),
 		}
+		if kind == Disabled {
+			r.Destination, r.Error = fanout.Lane(e.Subject), shown.Clip(e.Error, most)
+		}
 		if e.Kind == holdfast.Attempted {
 			r.Attempt, r.Code, r.Error = int64(e.Attempt), shown.Clip(e.Code, most), shown.Clip(e.Error, most)
 		}
@@ -99,6 +104,11 @@ func kindOf(e *holdfast.Entry) Kind {
 		return Discard
 	case holdfast.Attempted, holdfast.Reclaimed:
 		return ended(e)
+	case holdfast.SubscriptionPut:
+		if e.Code == fanout.Disabled.String() && strings.HasPrefix(e.Actor, fanout.ByNode) {
+			return Disabled
+		}
+		return 0
 	default:
 		return 0
 	}

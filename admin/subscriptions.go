@@ -40,8 +40,9 @@ func (s Subscriptions) show(ctx context.Context, one *fanout.Subscription) api.S
 	if one.Timeout > 0 {
 		out.Timeout = formatDuration(one.Timeout)
 	}
-	if c := one.Schedule; c != nil {
-		out.Schedule = &api.Schedule{Backoff: string(c.Backoff), Factor: formatDuration(c.Factor), Base: c.Base, Cap: formatDuration(c.Cap), Retries: &c.Retries}
+	if one.Schedule != nil {
+		own := scheduleOf(*one.Schedule)
+		out.Schedule = &own
 	}
 	if r := one.Rate; r != nil {
 		out.Rate = &api.Rate{Count: r.Count, Per: formatDuration(r.Per)}
@@ -213,14 +214,8 @@ func (s Subscriptions) read(id string, spec *api.SubscriptionSpec) (one fanout.S
 	faults = append(faults, readAbonnement(spec, &one)...)
 	duration("timeout", spec.Timeout, &one.Timeout)
 	if c := spec.Schedule; c != nil {
-		own := s.Hub.Schedule
-		own.Backoff, own.Base = cmp.Or(fanout.Backoff(c.Backoff), own.Backoff), cmp.Or(c.Base, own.Base)
-		duration("schedule.factor", c.Factor, &own.Factor)
-		duration("schedule.cap", c.Cap, &own.Cap)
-		if c.Retries != nil {
-			own.Retries = *c.Retries
-		}
-		one.Schedule = &own
+		own, wrong := readSchedule(c, s.Hub.usual(), "schedule.")
+		one.Schedule, faults = &own, append(faults, wrong...)
 	}
 	if r := spec.Rate; r != nil {
 		one.Rate = &fanout.Rate{Count: r.Count}
@@ -306,6 +301,9 @@ func (s Subscriptions) Test(ctx context.Context, id string, req *api.NewEvent, w
 	}
 	if out, err = s.Hub.Try(ctx, &one, &e); err != nil {
 		return out, s.refuse(ctx, "call the subscriber", err)
+	}
+	if out.Delivered && one.State != fanout.Active {
+		out.Advice = fmt.Sprintf("it answers, and the subscription is %s: send what waits with: holdfast subscriptions resume %s", one.State, shellWord(id))
 	}
 	return out, nil
 }

@@ -80,12 +80,16 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 // subscriptionBecause returns the retries of a subscription, or why its messages wait.
 func (s *Service) subscriptionBecause(id string) (retry holdfast.RetryPolicy, why string) {
 	one, found := s.Hub.Book.Known(id)
-	schedule := s.Hub.Schedule
+	schedule := s.Hub.usual()
 	switch {
 	case !found:
 		return retry, fmt.Sprintf("subscription %s was deleted: it parks when it is due", id)
 	case one.State != fanout.Active:
-		return retry, fmt.Sprintf("subscription %s is %s; when it may go on: holdfast subscriptions resume %s", id, one.State, shellWord(id))
+		why = fmt.Sprintf("subscription %s is %s since %s", id, one.State, one.Since.UTC().Format(time.RFC3339))
+		if one.Why != "" {
+			why += fmt.Sprintf(" (%s)", one.Why)
+		}
+		return retry, why + "; when it may go on: holdfast subscriptions resume " + shellWord(id)
 	case s.Hub.unready(id) != "":
 		return retry, "nobody is called: " + s.Hub.unready(id)
 	case one.Schedule != nil:

@@ -18,6 +18,9 @@ type Webhooks struct {
 	Base      float64
 	Cap       time.Duration
 	Retries   int
+
+	DisableAfter time.Duration // without success while attempts fail; Never: nothing is disabled
+	Notices      string        // list of people who are told; empty: nobody is
 }
 
 func webhookKeys() setting.Section[Webhooks] {
@@ -39,5 +42,9 @@ func webhookKeys() setting.Section[Webhooks] {
 		setting.Key("base", func(w *Webhooks) *float64 { return &w.Base }, factor(), 4.0, "What each wait is multiplied by to get the next."),
 		setting.Key("cap", func(w *Webhooks) *time.Duration { return &w.Cap }, wait, 52_000*time.Second, "The longest wait."),
 		setting.Key("retries", func(w *Webhooks) *int { return &w.Retries }, setting.Count(0, 1000, "", "7"), 7, "Attempts after the first. When all have failed, the message parks."),
+		setting.Key("disableAfter", func(w *Webhooks) *time.Duration { return &w.DisableAfter }, setting.PeriodOr("never", time.Hour, 365*setting.Day), 5*setting.Day,
+			"A subscription is disabled when an attempt fails and none has succeeded for this long. Its messages wait until somebody resumes it."),
+		setting.Maybe("notices", func(w *Webhooks) *string { return &w.Notices }, setting.Words[string]("ops", nil),
+			"Notification list that is told, once a day for each subscription, that the node has disabled it, and that messages park because their schedule has ended."),
 	}
 }

@@ -1,8 +1,10 @@
 package fanout
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/fanout/filter"
 )
@@ -43,7 +45,10 @@ func (s *Subscription) explain(e *filter.Event) Explanation {
 	case err != nil:
 		x.Why = err.Error()
 	case s.State == Disabled:
-		x.Why = "it was disabled"
+		x.Why = "it was disabled by " + cmp.Or(s.Actor, "somebody") + " since " + s.Since.UTC().Format(time.RFC3339)
+		if s.Why != "" {
+			x.Why += ": " + s.Why
+		}
 	default:
 		why := filter.Explanation{Matched: true}
 		if !s.every() {

@@ -21,8 +21,9 @@ type Routes struct {
 	Dispatcher *holdfast.Dispatcher // with Lanes; its maker runs it
 	// Deliverer returns the deliverer of one subscription. ask returns that as it is at the attempt.
 	Deliverer func(ask func(ctx context.Context) (Subscription, error)) holdfast.Deliverer
+	Disabler  *Disabler            // is told what comes of attempts; nil: nobody is
 	Gone      func(err error) bool // reports whether a failure says that the subscriber wants no more
-	Schedule  Schedule             // of subscriptions without one
+	Schedule  Schedule             // of subscriptions without one, until an operator sets the usual one
 	Timeout   time.Duration        // of requests of subscriptions without one, as the deliverer has it
 	Logger    *slog.Logger         // nil: nothing is logged
 
@@ -102,7 +103,7 @@ func (r *Routes) serve(ctx context.Context, id string, s *Subscription, paused b
 	}
 	c := r.couriers[id]
 	if c == nil {
-		c = &courier{routes: r, id: id}
+		c = &courier{routes: r, id: id, fate: r.Disabler.fate(id)}
 		c.to = r.Deliverer(c.ask)
 		r.couriers[id] = c
 	}
@@ -114,7 +115,7 @@ func (r *Routes) serve(ctx context.Context, id string, s *Subscription, paused b
 }
 
 func (r *Routes) route(s *Subscription, c *courier) holdfast.Route {
-	schedule := r.Schedule
+	schedule := r.Book.UsualOr(r.Schedule)
 	if s.Schedule != nil {
 		schedule = *s.Schedule
 	}
@@ -133,6 +134,7 @@ type courier struct {
 	id     string
 	to     holdfast.Deliverer
 	limit  limiter
+	fate   *fate
 }
 
 // Deliver implements holdfast.Deliverer.
@@ -142,6 +144,7 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 		return holdfast.Receipt{}, err
 	}
 	receipt, err := c.to.Deliver(ctx, m)
+	c.routes.Disabler.note(c.fate, err)
 	if err != nil && c.routes.Gone(err) {
 		c.pause(ctx, &s)
 	}

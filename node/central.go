@@ -30,7 +30,7 @@ func (n *Node) asCentral(ctx context.Context) (role, error) {
 		return role{}, err
 	}
 	r := n.withOffice(o)
-	if err := n.addHub(ctx, &r); err != nil {
+	if err := n.addHub(ctx, &r, o); err != nil {
 		return role{}, err
 	}
 	r.name, r.close, r.sites = config.CentralOfSites, sites.Close, sites.Sites

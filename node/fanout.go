@@ -17,7 +17,7 @@ import (
 )
 
 // addHub adds to a role what takes events and brings them to subscribers.
-func (n *Node) addHub(ctx context.Context, r *role) error {
+func (n *Node) addHub(ctx context.Context, r *role, o *office) error {
 	conf := &n.cfg.Webhooks
 	sender, err := webhook.New(webhook.Settings{Addresses: conf.Addresses, Proxy: conf.Proxy, NoProxy: conf.NoProxy})
 	if err != nil {
@@ -49,8 +49,9 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 	if err := n.sowHub(ctx, hub); err != nil {
 		return err
 	}
+	disabler := &fanout.Disabler{Book: book, After: max(conf.DisableAfter, 0), Node: n.cfg.Node.ID, Logger: n.log}
 	routes := &fanout.Routes{
-		Book: book, Dispatcher: n.site.Dispatcher(), Schedule: hub.Schedule, Timeout: webhook.DefaultTimeout, Logger: n.log,
+		Disabler: disabler, Book: book, Dispatcher: n.site.Dispatcher(), Schedule: hub.Schedule, Timeout: webhook.DefaultTimeout, Logger: n.log,
 		Gone: func(err error) bool { return errors.Is(err, webhook.ErrGone) },
 		Deliverer: func(ask func(ctx context.Context) (fanout.Subscription, error)) holdfast.Deliverer {
 			return sender.Deliverer(func(ctx context.Context) (webhook.Target, error) {
@@ -71,7 +72,7 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 	r.parts = append(r.parts, run.Part{Name: "subscriptions", Run: func(ctx context.Context) error {
 		defer sender.Close()
 		return routes.Run(ctx)
-	}}, run.Part{Name: "event sweeper", Run: sweeper.Run})
+	}}, run.Part{Name: "schedule of subscriptions", Run: (&fanout.Planner{Book: book, Mover: n.store, Logger: n.log}).Run}, run.Part{Name: "subscriptions that fail", Run: disabler.Run}, run.Part{Name: hubFollower, Run: n.hubNotices(o).Run}, run.Part{Name: "event sweeper", Run: sweeper.Run})
 	n.sender = sender
 	if err := n.addNotificaties(ctx, r, hub, sender); err != nil {
 		return err

@@ -22,7 +22,7 @@ func (n *Node) asStandalone(ctx context.Context) (role, error) {
 		return role{}, err
 	}
 	r := n.withOffice(o)
-	if err := n.addHub(ctx, &r); err != nil {
+	if err := n.addHub(ctx, &r, o); err != nil {
 		return role{}, err
 	}
 	r.name = config.Standalone

@@ -21,6 +21,7 @@ import (
 func activities(t *testing.T, m Maker) {
 	t.Helper()
 	m.meet(t, map[string]func(k *kit){
+		"a subscription that a node disables":       disabledAct,
 		"the six acts, and who did them":            sixActs,
 		"each act once, whoever follows":            actsOnce,
 		"a list narrows, and goes on":               actsListed,

@@ -34,9 +34,13 @@ func fanouts(t *testing.T, m Maker) {
 		"an event is sent again":                       eventResent,
 		"an event is not sent to another of an id":     resentToNoOther,
 		"an event goes after its resends":              resendsPurged,
+		"the usual schedule is one for all nodes":      usualSchedule,
+		"retries move to another schedule":             movedRetries,
+		"subscriptions that fail are known":            failingSubscriptions,
 	})
 	m.meet(t, map[string]func(k *kit){
 		"each event is wholly with or without a change": eventsAmongChanges,
+		"nodes move retries, and one dies":              movedByNodes,
 	})
 }
 

@@ -6,7 +6,7 @@ import "time"
 type Activity struct {
 	Seq         int64     `json:"seq" doc:"Its place in the log; it grows by one from line to line."`
 	At          time.Time `json:"at"`
-	Kind        string    `json:"kind" enum:"queued,delivered,retried,parked,retry,discard" doc:"retried: an attempt failed, and another follows. retry, discard: what a person did; a discard without an actor is a message that was refused at its first try, as its caller was told."`
+	Kind        string    `json:"kind" enum:"queued,delivered,retried,parked,retry,discard,disabled" doc:"retried: an attempt failed, and another follows. retry, discard: what a person did; a discard without an actor is a message that was refused at its first try, as its caller was told. disabled: a node has disabled a subscription, of which each attempt has failed for too long; it has no message, and its error says why."`
 	Message     string    `json:"message" doc:"The message's id."`
 	Destination string    `json:"destination"`
 	Attempt     int       `json:"attempt,omitempty" doc:"The number of the attempt in its cycle."`

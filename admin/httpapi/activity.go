@@ -17,7 +17,7 @@ import (
 
 // ActivityFilter is embedded in the input of routes about activities.
 type ActivityFilter struct {
-	Kind        string    `query:"kind" doc:"Only this kind: queued, delivered, retried, parked, retry or discard."`
+	Kind        string    `query:"kind" doc:"Only this kind: queued, delivered, retried, parked, retry, discard or disabled."`
 	Destination string    `query:"destination" doc:"Only this destination."`
 	Message     string    `query:"message" doc:"Only this message; a UUID in any form."`
 	Actor       string    `query:"actor" doc:"Only what this person or token did."`

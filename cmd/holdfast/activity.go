@@ -54,7 +54,7 @@ when the node was away, and says how many lines it missed if it was too slow.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Kind, "kind", "", "only this kind: queued, delivered, retried, parked, retry or discard")
+	f.StringVar(&q.Kind, "kind", "", "only this kind: queued, delivered, retried, parked, retry, discard or disabled")
 	f.StringVar(&q.Destination, "destination", "", "only this destination")
 	f.StringVar(&q.Message, "message", "", "only the message with this id")
 	f.StringVar(&q.Actor, "actor", "", "only what this person or token did")

@@ -184,6 +184,7 @@ func (s *subscriptions) test() *cobra.Command {
 				out.line("answer", x.Response)
 				out.line("took", fmt.Sprintf("%.1f ms", x.TookMS))
 				out.line("error", x.Error)
+				out.line("advice", x.Advice)
 				return out.end()
 			})
 		},
