@@ -20,6 +20,8 @@ type Hub struct {
 	Schedule  fanout.Schedule // of subscriptions without one
 	// Seal seals a secret of a subscription, whose other settings are set.
 	Seal func(s *fanout.Subscription, use fanout.Use, secret string) (string, error)
+	// Open opens a sealed secret of a subscription whose other settings are set.
+	Open func(s *fanout.Subscription, secret fanout.Sealed) (string, error)
 	// Check returns the faults of how a subscription is delivered, each a *holdfast.FieldError.
 	Check func(s *fanout.Subscription) error
 	// Try sends a subscriber an event that is not stored.
@@ -124,6 +126,11 @@ func (s Topics) Put(ctx context.Context, name string, spec *api.TopicSpec, only 
 		}
 		if is.same() {
 			return topicOf(&old), nil
+		}
+		if only.DryRun {
+			out = topicOf(&t)
+			out.Version = ""
+			return out, nil
 		}
 		t.Version = old.Version
 		if t.Version, err = hub.Book.Store().PutTopic(ctx, t, Actor(ctx)); err != nil {
