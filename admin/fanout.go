@@ -49,7 +49,7 @@ func (s *Service) sees(ctx context.Context, topic, subscription string) bool {
 type Topics struct{ *Service }
 
 func topicOf(t *fanout.Topic) api.Topic {
-	return api.Topic{Name: t.Name, Description: t.Description, Documentation: t.Documentation, Version: strconv.FormatInt(t.Version, 10), Changed: instant(t.Changed)}
+	return api.Topic{Name: t.Name, Description: t.Description, Documentation: t.Documentation, Attributes: t.Attributes, Version: strconv.FormatInt(t.Version, 10), Changed: instant(t.Changed)}
 }
 
 // List returns the topics by name.
@@ -108,7 +108,7 @@ func (s Topics) Put(ctx context.Context, name string, spec *api.TopicSpec, only 
 	if !s.sees(ctx, name, "") {
 		return out, outside("topic", name)
 	}
-	t := fanout.Topic{Name: name, Description: spec.Description, Documentation: spec.Documentation}
+	t := fanout.Topic{Name: name, Description: spec.Description, Documentation: spec.Documentation, Attributes: spec.Attributes}
 	if faults := slices.Concat(wrong, api.FaultsOf(t.Validate())); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
@@ -118,7 +118,7 @@ func (s Topics) Put(ctx context.Context, name string, spec *api.TopicSpec, only 
 			return out, s.refuse(ctx, "read the topic", err)
 		}
 		is := state{what: "topic", name: name, exists: exists, version: strconv.FormatInt(old.Version, 10), seen: spec.Version}
-		if exists && old.Description == t.Description && old.Documentation == t.Documentation {
+		if exists && old.Description == t.Description && old.Documentation == t.Documentation && slices.Equal(old.Attributes, t.Attributes) {
 			is.wanted = is.version
 		}
 		if p := only.check(is); p != nil {

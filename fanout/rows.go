@@ -6,6 +6,23 @@ import (
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
+// TopicRow returns a topic as stores keep it. They set its version.
+func TopicRow(t *Topic) (*rows.Topic, error) {
+	attributes, err := json.Marshal(append([]string{}, t.Attributes...))
+	if err != nil {
+		return nil, err
+	}
+	return &rows.Topic{Name: t.Name, Description: t.Description, Documentation: t.Documentation, Attributes: string(attributes), Changed: rows.Now}, nil
+}
+
+// Read sets the attributes from their column. What a damaged file has lost of them counts as none, which
+// restricts nothing.
+func (t *Topic) Read(attributes string) {
+	if json.Unmarshal([]byte(attributes), &t.Attributes) != nil {
+		t.Attributes = nil
+	}
+}
+
 // SubscriptionRow returns a subscription as stores keep it. They set its version and its instants.
 func SubscriptionRow(s *Subscription) (*rows.Subscription, error) {
 	filter := string(s.Filter)

@@ -16,6 +16,7 @@ type Topic struct {
 	Name          string
 	Description   string    // for people; may be empty
 	Documentation string    // an http or https link for people; may be empty
+	Attributes    []string  // names by which its events are to be filtered; for people and the Notificaties API
 	Version       int64     // of the store; a replacement must name it; zero: not stored
 	Changed       time.Time // set by the store
 	Gone          bool      // it was deleted; only who follows the versions sees one
@@ -25,6 +26,9 @@ type Topic struct {
 const (
 	maxText = 1000
 	maxURL  = 2000
+
+	maxTopicAttributes = 100
+	maxAttributeName   = 400 // 100 characters
 )
 
 // Validate returns all faults of a topic, each a *holdfast.FieldError. It wraps ErrInvalid.
@@ -32,6 +36,17 @@ func (t *Topic) Validate() error {
 	faults := []error{checkName("name", t.Name), checkText("description", t.Description)}
 	if t.Documentation != "" {
 		faults = append(faults, checkURL("documentation", t.Documentation))
+	}
+	if len(t.Attributes) > maxTopicAttributes {
+		faults = append(faults, &holdfast.FieldError{Field: "attributes", Value: fmt.Sprint(len(t.Attributes)), Problem: fmt.Sprintf("are more than %d", maxTopicAttributes)})
+	}
+	for i, name := range t.Attributes {
+		field := fmt.Sprintf("attributes[%d]", i)
+		if err := checkText(field, name); err != nil {
+			faults = append(faults, err)
+		} else if name == "" || len(name) > maxAttributeName {
+			faults = append(faults, &holdfast.FieldError{Field: field, Value: fmt.Sprintf("%.80s", name), Problem: fmt.Sprintf("must have 1 to %d bytes", maxAttributeName)})
+		}
 	}
 	return invalid(faults...)
 }

@@ -21,7 +21,7 @@ const (
 	fanoutNumber = `SELECT CAST(value AS bigint) FROM hf_meta WHERE key = 'fanout'`
 
 	topicNow    = `SELECT version, 0, 0, 0 FROM hf_topic WHERE name = $1 AND NOT gone`
-	topicsSince = `SELECT name, description, documentation, version, gone, changed FROM hf_topic WHERE version > $1 AND version <= $2 ORDER BY version`
+	topicsSince = `SELECT name, description, documentation, attributes, version, gone, changed FROM hf_topic WHERE version > $1 AND version <= $2 ORDER BY version`
 
 	subscriptionColumns = ` id, version, until, gone, state, why, actor, since, topics, filter, settings, created, changed FROM hf_subscription `
 	subscriptionNow     = `SELECT version, state, since, created FROM hf_subscription WHERE id = $1 AND until = 0 ORDER BY version DESC LIMIT 1`
@@ -56,7 +56,9 @@ func (f *Fanout) TopicsSince(ctx context.Context, after, upTo int64) (list []fan
 	err = f.db.Read(ctx, topicsSince, []any{after, upTo}, func(scan side.Scan) error {
 		var t fanout.Topic
 		var changed int64
-		err := scan(&t.Name, &t.Description, &t.Documentation, &t.Version, &t.Gone, &changed)
+		var attributes string
+		err := scan(&t.Name, &t.Description, &t.Documentation, &attributes, &t.Version, &t.Gone, &changed)
+		t.Read(attributes)
 		t.Changed = f.db.Time(rows.Instant(changed))
 		list = append(list, t)
 		return err
@@ -147,10 +149,17 @@ func (f *Fanout) change(ctx context.Context, present, name string, seen int64, e
 
 // PutTopic implements fanout.Store.
 func (f *Fanout) PutTopic(ctx context.Context, t fanout.Topic, actor string) (version int64, err error) {
-	if err = t.Validate(); err == nil {
+	err = t.Validate()
+	var row *rows.Topic
+	if err == nil {
+		row, err = fanout.TopicRow(&t)
+	}
+	if err == nil {
 		e := &holdfast.Entry{Kind: holdfast.TopicPut, Subject: t.Name, Actor: actor}
 		version, err = f.change(ctx, topicNow, t.Name, t.Version, false, e, func(tx side.Tx, _ *fanoutRow, version int64) error {
-			return tx.Put(&rows.Topic{Name: t.Name, Description: t.Description, Documentation: t.Documentation, Version: version, Changed: rows.Now})
+			next := *row
+			next.Version = version
+			return tx.Put(&next)
 		})
 	}
 	if err != nil {
@@ -163,7 +172,7 @@ func (f *Fanout) PutTopic(ctx context.Context, t fanout.Topic, actor string) (ve
 func (f *Fanout) DeleteTopic(ctx context.Context, name string, version int64, actor string) error {
 	e := &holdfast.Entry{Kind: holdfast.TopicRemoved, Subject: name, Actor: actor}
 	if _, err := f.change(ctx, topicNow, name, version, true, e, func(tx side.Tx, _ *fanoutRow, version int64) error {
-		return tx.Put(&rows.Topic{Name: name, Version: version, Gone: true, Changed: rows.Now})
+		return tx.Put(&rows.Topic{Name: name, Attributes: "[]", Version: version, Gone: true, Changed: rows.Now})
 	}); err != nil {
 		return fmt.Errorf("delete topic %.128q: %w", name, err)
 	}

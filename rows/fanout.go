@@ -6,6 +6,7 @@ type Topic struct {
 	Name          string  `row:"name,key,book,exact"`
 	Description   string  `row:"description"`
 	Documentation string  `row:"documentation"` // a link
+	Attributes    string  `row:"attributes"`    // JSON: names
 	Version       int64   `row:"version"`       // shared with subscriptions; see Subscription
 	Gone          bool    `row:"gone"`
 	Changed       Instant `row:"changed"`

@@ -187,6 +187,16 @@ func overtakenSubscriptions(k *kit) {
 func bookFollows(k *kit) {
 	h := k.hub()
 	k.topic(h, "orders")
+	first, found, err := h.Book.Topic(k.ctx(), "orders")
+	if first.Attributes = []string{"region", "customer.name"}; err != nil || !found {
+		k.t.Fatal(found, err)
+	}
+	if _, err := h.kept.PutTopic(k.ctx(), first, "ben"); err != nil {
+		k.t.Fatal(err)
+	}
+	if got, _, err := h.Book.Topic(k.ctx(), "orders"); err != nil || cmp.Diff(got.Attributes, first.Attributes) != "" {
+		k.t.Errorf("a topic with attributes: %+v, %v", got, err)
+	}
 	a := k.subscribes(h, "a", 0, `{}`)
 	if got := k.publish(h, eventOf("1")); got.Matched != 1 {
 		k.t.Errorf("a change made here does not hold at once: %+v", got)

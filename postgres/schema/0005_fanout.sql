@@ -3,6 +3,7 @@ CREATE TABLE hf_topic (
   name          text COLLATE "C" PRIMARY KEY,
   description   text NOT NULL,
   documentation text NOT NULL,             -- a link
+  attributes    text NOT NULL,             -- JSON: names
   version       bigint NOT NULL UNIQUE,    -- as in hf_subscription
   gone          boolean NOT NULL,
   changed       bigint NOT NULL

@@ -3,6 +3,7 @@ CREATE TABLE hf_topic (
   name          TEXT PRIMARY KEY,
   description   TEXT NOT NULL,
   documentation TEXT NOT NULL,            -- a link
+  attributes    TEXT NOT NULL,            -- JSON: names
   version       INTEGER NOT NULL,         -- as in hf_subscription
   gone          INTEGER NOT NULL,
   changed       INTEGER NOT NULL
