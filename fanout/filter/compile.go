@@ -29,7 +29,8 @@ const (
 type atom struct {
 	field field
 	form  form
-	// lo is the key that is compared with. isWithin is from lo to below hi.
+	// lo is the key that is compared with. isWithin is from lo to below hi. isContaining and its opposite have
+	// a text instead, which is not empty, and the end of all texts that begin so.
 	lo, hi string
 }
 
@@ -38,11 +39,13 @@ type form uint8
 const (
 	isKey form = iota
 	isWithin
+	isContaining
 	isPresent
 	isKeyOrAbsent
 	isNotKey // or absent
 	isAbsent
-	forms = iota
+	isNotContaining // or absent
+	forms           = iota
 )
 
 func (c *clause) holds(e *Event) bool {
@@ -64,15 +67,24 @@ func (a *atom) holds(e *Event) bool {
 		return v.ok && v.key == a.lo
 	case isWithin:
 		return v.ok && a.lo <= v.key && v.key < a.hi
+	case isContaining:
+		return v.contains(a.lo)
 	case isPresent:
 		return v.ok
 	case isKeyOrAbsent:
 		return !v.ok || v.key == a.lo
 	case isNotKey:
 		return !v.ok || v.key != a.lo
+	case isNotContaining:
+		return !v.contains(a.lo)
 	case isAbsent:
 	}
 	return !v.ok
+}
+
+// contains reports whether part stands in a text.
+func (v found) contains(part string) bool {
+	return v.ok && v.key[0] == textTag && strings.Contains(v.key[1:], part)
 }
 
 // not returns the opposite of a clause. No clause is negated as such, so that an index has to know
@@ -94,6 +106,10 @@ func not(c clause) clause {
 		return only(atom{f, isAbsent, "", ""})
 	case isAbsent:
 		return only(atom{f, isPresent, "", ""})
+	case isContaining:
+		return only(atom{f, isNotContaining, c.atom.lo, c.atom.hi})
+	case isNotContaining:
+		return only(atom{f, isContaining, c.atom.lo, c.atom.hi})
 	case isKeyOrAbsent:
 		return clause{junction: allOf, of: []clause{only(atom{f, isPresent, "", ""}), only(atom{f, isNotKey, c.atom.lo, ""})}}
 	case isWithin:
@@ -140,12 +156,8 @@ func parts(f *Filter) (list []part) {
 	if f.Types != nil {
 		list = append(list, part{"types", -1, typeClause(f.Types)})
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Attributes)) {
-		if value := f.Attributes[name]; value != "*" {
-			a := atom{field{source: ofKey, name: Key(name)}, isKeyOrAbsent, textKey(value), ""}
-			list = append(list, part{"attributes." + name, -1, only(a)})
-		}
-	}
+	list = append(list, matches("attributes.", ofKey, f.Attributes)...)
+	list = append(list, matches("data.", ofMember, f.Data)...)
 	for i, t := range f.Where {
 		list = append(list, part{"where", i, testClause(t)})
 	}
@@ -161,6 +173,17 @@ func parts(f *Filter) (list []part) {
 	}
 	if f.Not != nil {
 		list = append(list, part{"not", -1, not(compile(f.Not))})
+	}
+	return list
+}
+
+// matches returns the match rule of the Notificaties API.
+func matches(prefix string, s source, wanted map[string]string) (list []part) {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if value := wanted[name]; value != "*" {
+			a := atom{field{source: s, name: Key(name)}, isKeyOrAbsent, textKey(value), ""}
+			list = append(list, part{prefix + name, -1, only(a)})
+		}
 	}
 	return list
 }
@@ -238,6 +261,13 @@ func testClause(t Test) clause {
 	case Suffix:
 		f.backwards = true
 		return beginsWith(f, backwards(keys[0]))
+	case Contains:
+		if keys[0] == textKey("") { // any text
+			return beginsWith(f, keys[0])
+		}
+		c := beginsWith(f, keys[0][1:])
+		c.atom.form = isContaining
+		return c
 	case Gt, Gte, Lt, Lte:
 	}
 	return only(ordered(f, t.Op, keys[0]))

@@ -12,6 +12,7 @@
 //
 //	types: [order.*]
 //	attributes: {zaaktype: "*", "#actie": create}
+//	data: {country: nl}
 //	where:
 //	  - {field: data.order.total, op: gte, value: 100.50}
 //	  - {field: attributes.country, op: in, value: [nl, be]}

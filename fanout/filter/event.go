@@ -18,6 +18,7 @@ type Event struct {
 
 	values     map[field]found
 	byKey      map[string]string // attributes by Key
+	members    map[string]*data  // of the data, by Key
 	data       *data
 	size       int   // how many values there are in data
 	unreadable error // why Data has no fields
@@ -37,6 +38,7 @@ const (
 	ofAttribute
 	ofNumber // an attribute, read as a number
 	ofKey    // an attribute, by Key
+	ofMember // a member of the data, by Key
 	ofData
 	noField
 )
@@ -100,11 +102,10 @@ func (e *Event) read(f field) found {
 	case ofKey:
 		s, ok := e.keyed()[f.name]
 		return found{textKey(s), ok}
+	case ofMember:
+		return keyFound(e.keyedMembers()[f.name])
 	case ofData:
-		d := e.root().find(f.name)
-		if d != nil {
-			return found{d.key(), true}
-		}
+		return keyFound(e.root().find(f.name))
 	case noField:
 	}
 	return found{}
@@ -112,17 +113,39 @@ func (e *Event) read(f field) found {
 
 func present(s string) found { return found{textKey(s), s != ""} }
 
-// keyed returns the attributes by Key. Of two with one key, the first in the order of names counts.
+func keyFound(d *data) found {
+	if d == nil {
+		return found{}
+	}
+	return found{d.key(), true}
+}
+
+// keyed returns the attributes by Key.
 func (e *Event) keyed() map[string]string {
 	if e.byKey == nil {
-		e.byKey = make(map[string]string, len(e.Attributes))
-		for _, name := range slices.Sorted(maps.Keys(e.Attributes)) {
-			if _, twice := e.byKey[Key(name)]; !twice {
-				e.byKey[Key(name)] = e.Attributes[name]
-			}
-		}
+		e.byKey = byKey(e.Attributes)
 	}
 	return e.byKey
+}
+
+// keyedMembers returns the members of the data by Key.
+func (e *Event) keyedMembers() map[string]*data {
+	if d := e.root(); e.members == nil && d != nil {
+		e.members = byKey(d.members)
+	}
+	return e.members
+}
+
+// byKey returns values by the Key of their names. Of two with one key, the first in the order of names counts.
+func byKey[V any](all map[string]V) map[string]V {
+	keyed := make(map[string]V, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		key := Key(name)
+		if _, twice := keyed[key]; !twice {
+			keyed[key] = all[name]
+		}
+	}
+	return keyed
 }
 
 // root returns the data, or nil if they have no fields.
@@ -137,7 +160,7 @@ func (e *Event) root() *data {
 // fewerFields reports whether fields returns less than n.
 func (e *Event) fewerFields(n int) bool {
 	e.root()
-	return 5+3*len(e.Attributes)+e.size < n
+	return 5+3*len(e.Attributes)+2*e.size < n
 }
 
 // fields returns all fields that are there, and some that are not.
@@ -155,6 +178,9 @@ func (e *Event) fields() []field {
 	}
 	for name := range e.keyed() {
 		add(ofKey, name)
+	}
+	for name := range e.keyedMembers() {
+		add(ofMember, name)
 	}
 	e.root().walk("", func(path string) { add(ofData, path) })
 	return e.names

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Explanation says whether an event meets a filter, and why not.
@@ -80,8 +82,12 @@ func (r *reasons) add(f *Filter, e *Event, place string) {
 		case "types":
 			r.put(join(place, p.name), "one of "+strings.Join(f.Types, ", "), show(e, "type"))
 		default:
-			name := strings.TrimPrefix(p.name, "attributes.")
-			r.put(join(place, p.name), fmt.Sprintf("%q or none", f.Attributes[name]), fmt.Sprintf("%q", clip(e.keyed()[Key(name)])))
+			in, name, _ := strings.Cut(p.name, ".")
+			if in == "data" {
+				r.put(join(place, p.name), fmt.Sprintf("%q or none", f.Data[name]), shown(e.keyedMembers()[Key(name)]))
+			} else {
+				r.put(join(place, p.name), fmt.Sprintf("%q or none", f.Attributes[name]), fmt.Sprintf("%q", clip(e.keyed()[Key(name)])))
+			}
 		}
 	}
 }
@@ -103,12 +109,20 @@ func show(e *Event, name string) string {
 		return "no such field"
 	case source == ofTime:
 		return e.Time.UTC().Format("2006-01-02T15:04:05.999999999Z07:00")
+	case source == ofData:
+		return shown(e.root().find(name))
 	case v.key[0] == textTag:
 		return fmt.Sprintf("%q", clip(v.key[1:]))
-	case source == ofData:
-		return clip(e.root().find(name).String())
 	}
 	return clip(v.key)
+}
+
+// shown returns a value of the data for people.
+func shown(v *data) string {
+	if v.kind == jsontext.KindString {
+		return fmt.Sprintf("%q", clip(v.text))
+	}
+	return clip(v.String())
 }
 
 // clip shortens a text that is shown.

@@ -10,6 +10,9 @@ type Filter struct {
 	// have this value; the value * stands for any. An attribute that the event does not have counts
 	// as a match. Names are compared by [Key].
 	Attributes map[string]string `json:"attributes,omitzero" yaml:"attributes,omitempty"`
+	// Data is the same rule for the members of the event's data, if they are an object: each that is
+	// there must be this text.
+	Data map[string]string `json:"data,omitzero" yaml:"data,omitempty"`
 	// Where are tests of single fields.
 	Where []Test `json:"where,omitzero" yaml:"where,omitempty"`
 	// Any are filters of which at least one must hold, All filters that must all hold.
@@ -33,7 +36,7 @@ type Test struct {
 	// a dot that belongs to a name is written \. and a backslash \\.
 	Field string `json:"field" yaml:"field"`
 	Op    Op     `json:"op" yaml:"op"`
-	// Value is what Op compares with: a list for In and Nin, a text for Prefix and Suffix. Exists
+	// Value is what Op compares with: a list for In and Nin, a text for Prefix, Suffix and Contains. Exists
 	// takes true, false or nothing, which is true.
 	Value Value `json:"value,omitzero" yaml:"value,omitempty"`
 }
@@ -53,7 +56,9 @@ const (
 	Nin    Op = "nin" // also if the field is absent
 	Prefix Op = "prefix"
 	Suffix Op = "suffix"
-	Exists Op = "exists"
+	// Contains holds for a text in which the value stands anywhere.
+	Contains Op = "contains"
+	Exists   Op = "exists"
 )
 
 // Value is a JSON text: a scalar or a list of them. The zero value is none.

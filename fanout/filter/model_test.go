@@ -3,6 +3,7 @@ package filter_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -29,6 +30,15 @@ func meets(f filter.Filter, e *filter.Event) bool {
 	}
 	for name, want := range f.Attributes {
 		if got, ok := e.Attributes[name]; ok && want != "*" && got != want {
+			return false
+		}
+	}
+	var members map[string]any
+	if len(f.Data) > 0 {
+		_ = json.Unmarshal(e.Data, &members)
+	}
+	for name, want := range f.Data {
+		if got, ok := members[name]; ok && want != "*" && got != any(want) {
 			return false
 		}
 	}
@@ -155,6 +165,8 @@ func passes(t filter.Test, e *filter.Event) bool {
 		return isText && strings.HasPrefix(text, part)
 	case filter.Suffix:
 		return isText && strings.HasSuffix(text, part)
+	case filter.Contains:
+		return isText && strings.Contains(text, part)
 	case filter.Exists:
 		return there == (t.Value != "false")
 	}
@@ -200,13 +212,13 @@ func quoted(s string) string { b, _ := json.Marshal(s); return string(b) }
 
 func drawTest(t *rapid.T) filter.Test {
 	field := rapid.SampledFrom([]string{"topic", "type", "source", "subject", "time", "attributes.a", "attributes.b", "data.a", "data.b", "data.b.x", "data.b.1.x"}).Draw(t, "field")
-	op := rapid.SampledFrom([]filter.Op{filter.Eq, filter.Neq, filter.Gt, filter.Gte, filter.Lt, filter.Lte, filter.In, filter.Nin, filter.Prefix, filter.Suffix, filter.Exists}).Draw(t, "op")
+	op := rapid.SampledFrom([]filter.Op{filter.Eq, filter.Neq, filter.Gt, filter.Gte, filter.Lt, filter.Lte, filter.In, filter.Nin, filter.Prefix, filter.Suffix, filter.Contains, filter.Exists}).Draw(t, "op")
 	isNumber := rapid.Bool().Draw(t, "number")
 	value := func() string {
 		switch {
 		case field == "time":
 			return quoted(rapid.SampledFrom(instant).Draw(t, "time"))
-		case op == filter.Prefix, op == filter.Suffix, !strings.Contains(field, "."), !isNumber:
+		case op == filter.Prefix, op == filter.Suffix, op == filter.Contains, !strings.Contains(field, "."), !isNumber:
 			return quoted(rapid.SampledFrom(texts).Draw(t, "text"))
 		case strings.HasPrefix(field, "data") && (op == filter.Eq || op == filter.Neq || op == filter.In || op == filter.Nin) && rapid.Bool().Draw(t, "other"):
 			return rapid.SampledFrom(others[:3]).Draw(t, "other value")
@@ -225,7 +237,7 @@ func drawTest(t *rapid.T) filter.Test {
 		}
 		test.Value = filter.Value("[" + strings.Join(list, ",") + "]")
 	}
-	if field == "time" && (op == filter.Prefix || op == filter.Suffix) {
+	if field == "time" && (op == filter.Prefix || op == filter.Suffix || op == filter.Contains) {
 		test.Op = filter.Eq
 	}
 	return test
@@ -244,6 +256,12 @@ func drawFilter(t *rapid.T, depth int) (f filter.Filter) {
 			f.Attributes = map[string]string{}
 		}
 		f.Attributes[rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")] = rapid.SampledFrom(append(texts, "*")).Draw(t, "value")
+	}
+	for range some(2) {
+		if f.Data == nil {
+			f.Data = map[string]string{}
+		}
+		f.Data[rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "member")] = rapid.SampledFrom(append(texts, "*")).Draw(t, "value")
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "tests") {
 		f.Where = append(f.Where, drawTest(t))
@@ -331,6 +349,39 @@ func TestIndexExplainAndModelAgree(t *testing.T) {
 			if d := cmp.Diff(x.Match(e), ids); d != "" {
 				t.Fatalf("(-got +want) %s\nof %+v\nfor %+v", d, want, e)
 			}
+		}
+	})
+}
+
+// Many texts are found in one text as each of them is alone, while subscriptions come and go.
+func TestManyTextsAreFound(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var x filter.Index
+		text := rapid.StringOfN(rapid.RuneFrom([]rune("ab.é")), 0, 6, -1)
+		wanted := map[string]string{}
+		for i, part := range rapid.SliceOfN(text, 90, 400).Draw(t, "parts") {
+			id := fmt.Sprint(i % 300)
+			value := filter.Value(quoted(part))
+			if err := x.Set(id, []string{"*"}, filter.Filter{Where: []filter.Test{{Field: "type", Op: filter.Contains, Value: value}}}); err != nil {
+				t.Fatal(err)
+			}
+			wanted[id] = part
+		}
+		for _, id := range rapid.SliceOfN(rapid.SampledFrom(slices.Sorted(maps.Keys(wanted))), 0, 50).Draw(t, "gone") {
+			x.Remove(id)
+			delete(wanted, id)
+		}
+		e := &filter.Event{Type: rapid.StringOfN(rapid.RuneFrom([]rune("ab.é")), 1, 20, -1).Draw(t, "type")}
+		var want []string
+		for id, part := range wanted {
+			if strings.Contains(e.Type, part) {
+				want = append(want, id)
+			}
+		}
+		slices.Sort(want)
+		if d := cmp.Diff(x.Match(e), want); d != "" {
+			t.Fatalf("%q: (-got +want) %s", e.Type, d)
 		}
 	})
 }

@@ -15,7 +15,7 @@ type node struct {
 // steps are the ways down by atoms of one form on one field.
 type steps struct {
 	nodes map[bounds]*node
-	spans spans // of isWithin, the same in order
+	spans spans // of isWithin and isContaining, the same in order
 }
 
 // bounds are lo and hi of an atom.
@@ -77,7 +77,7 @@ func (n *node) step(a *atom) *node {
 	}
 	next := &node{up: n, by: *a}
 	s.nodes[bounds{a.lo, a.hi}] = next
-	if a.form == isWithin {
+	if a.form == isWithin || a.form == isContaining {
 		s.spans.add(bounds{a.lo, a.hi}, next)
 	}
 	return next
@@ -107,7 +107,7 @@ func (n *node) forget(empty *node) {
 	a := &empty.by
 	s := n.down[a.form][a.field]
 	delete(s.nodes, bounds{a.lo, a.hi})
-	if a.form == isWithin {
+	if a.form == isWithin || a.form == isContaining {
 		s.spans.remove(bounds{a.lo, a.hi})
 	}
 	if len(s.nodes) == 0 {

@@ -13,7 +13,7 @@ func (s *search) at(n *node) {
 	for _, e := range n.here {
 		s.found = append(s.found, e.of)
 	}
-	for _, form := range []form{isKey, isWithin, isPresent} {
+	for _, form := range []form{isKey, isWithin, isContaining, isPresent} {
 		s.present(form, n.down[form])
 	}
 	for f, steps := range n.down[isKeyOrAbsent] {
@@ -29,6 +29,14 @@ func (s *search) at(n *node) {
 	for f, steps := range n.down[isAbsent] {
 		if !s.event.value(f).ok {
 			s.step(steps, "")
+		}
+	}
+	for f, steps := range n.down[isNotContaining] {
+		v := s.event.value(f)
+		for b, n := range steps.nodes {
+			if !v.contains(b.lo) {
+				s.at(n)
+			}
 		}
 	}
 }
@@ -63,8 +71,38 @@ func (s *search) by(form form, f field, steps *steps) {
 		s.step(steps, v.key)
 	case form == isPresent:
 		s.step(steps, "")
+	case form == isContaining:
+		s.containing(steps, v)
 	default:
 		steps.spans.stab(v.key, s.at)
+	}
+}
+
+// fewTexts is how many texts are searched for one by one. If there are more, each place in the event's text
+// finds those that begin there.
+const fewTexts = 64
+
+// containing takes the steps of the texts that stand in v.
+func (s *search) containing(steps *steps, v found) {
+	if v.key[0] != textTag {
+		return
+	}
+	if len(steps.nodes) <= fewTexts {
+		for b, n := range steps.nodes {
+			if v.contains(b.lo) {
+				s.at(n)
+			}
+		}
+		return
+	}
+	seen := map[*node]bool{}
+	for i := range len(v.key) - 1 {
+		steps.spans.stab(v.key[1+i:], func(n *node) {
+			if !seen[n] {
+				seen[n] = true
+				s.at(n)
+			}
+		})
 	}
 }
 

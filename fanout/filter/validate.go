@@ -19,7 +19,7 @@ import (
 // Limits bound a filter. A zero field is the default.
 type Limits struct {
 	Depth  int // of filters in filters; by default 8
-	Tests  int // topics, types, attributes and tests in all; 100
+	Tests  int // topics, types, attributes, members of data and tests in all; 100
 	Values int // of lists of In and Nin in all; 256
 	Length int // of one text or number, in bytes; 1,000
 }
@@ -75,7 +75,7 @@ func (c *checker) filter(f *Filter, place string, depth int) {
 		c.fault(place, "", fmt.Sprintf("is nested deeper than %d levels: write it flatter", c.limits.Depth))
 		return
 	}
-	c.tests += len(f.Topics) + len(f.Types) + len(f.Attributes) + len(f.Where)
+	c.tests += len(f.Topics) + len(f.Types) + len(f.Attributes) + len(f.Data) + len(f.Where)
 	c.names(f.Topics, join(place, "topics"), f.Topics != nil)
 	c.names(f.Types, join(place, "types"), f.Types != nil)
 	for i, t := range f.Types {
@@ -83,10 +83,8 @@ func (c *checker) filter(f *Filter, place string, depth int) {
 			c.fault(element(place, "types", i), t, "has a * that is not its whole last part: write a type, a beginning such as order.*, or * alone")
 		}
 	}
-	for name, value := range f.Attributes {
-		c.text(join(place, "attributes."+clip(name)), name)
-		c.text(join(place, "attributes."+clip(name)), value)
-	}
+	c.matches(f.Attributes, join(place, "attributes."))
+	c.matches(f.Data, join(place, "data."))
 	for i, t := range f.Where {
 		c.test(t, element(place, "where", i))
 	}
@@ -106,6 +104,13 @@ func (c *checker) filters(list []Filter, place, name string, depth int) {
 	}
 	for i := range list {
 		c.filter(&list[i], element(place, name, i), depth+1)
+	}
+}
+
+func (c *checker) matches(wanted map[string]string, place string) {
+	for name, value := range wanted {
+		c.text(place+clip(name), name)
+		c.text(place+clip(name), value)
 	}
 }
 
@@ -183,7 +188,7 @@ func (c *checker) scalar(t Test, place string, v jsontext.Token) {
 	switch {
 	case kind == jsontext.KindNumber && keyOf(kind, v.String()) == string(otherTag):
 		c.fault(place, v.String(), fmt.Sprintf("has a power of ten beyond %d: write a smaller one", maxExponent/2))
-	case (t.Op == Prefix || t.Op == Suffix) && (kind != jsontext.KindString || source == ofTime):
+	case (t.Op == Prefix || t.Op == Suffix || t.Op == Contains) && (kind != jsontext.KindString || source == ofTime):
 		c.fault(place, v.String(), "does not go with "+string(t.Op)+": write a text, for a field that is one")
 	case source == ofTime:
 		if _, err := time.Parse(time.RFC3339Nano, v.String()); kind != jsontext.KindString || err != nil {
@@ -205,7 +210,9 @@ func longest(values []jsontext.Token) (s string) {
 	return s
 }
 
-func operators() []Op { return []Op{Eq, Neq, Gt, Gte, Lt, Lte, In, Nin, Prefix, Suffix, Exists} }
+func operators() []Op {
+	return []Op{Eq, Neq, Gt, Gte, Lt, Lte, In, Nin, Prefix, Suffix, Contains, Exists}
+}
 
 func operatorNames() (names []string) {
 	for _, op := range operators() {
