@@ -35,7 +35,7 @@ func (s Subscriptions) show(one *fanout.Subscription) api.Subscription {
 	out := api.Subscription{
 		ID: one.ID, Topics: one.Topics, Filter: one.Filter, Description: one.Description, URL: one.URL, Headers: one.Headers, Mode: one.Mode, Concurrency: one.Concurrency,
 		Version: strconv.FormatInt(one.Version, 10), State: one.State.String(), Why: one.Why, Actor: one.Actor, Since: instant(one.Since), Fault: one.Fault,
-		Created: instant(one.Created), Changed: instant(one.Changed),
+		Created: instant(one.Created), Changed: instant(one.Changed), Abonnement: showAbonnement(one.Abonnement),
 	}
 	if one.Timeout > 0 {
 		out.Timeout = formatDuration(one.Timeout)
@@ -167,6 +167,9 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, spe
 	}
 	is := state{what: "subscription", name: one.ID, exists: exists, version: strconv.FormatInt(old.Version, 10), seen: spec.Version}
 	one.Version, one.State, one.Why, one.Actor = old.Version, old.State, old.Why, old.Actor
+	if one.Abonnement == nil {
+		one.Abonnement = old.Abonnement
+	}
 	if exists && reflect.DeepEqual(old.Topics, one.Topics) && string(old.Filter) == string(one.Filter) && reflect.DeepEqual(old.Settings, one.Settings) {
 		is.wanted = is.version
 	}
@@ -209,6 +212,7 @@ func (s Subscriptions) read(id string, spec *api.SubscriptionSpec) (one fanout.S
 	if len(one.Filter) == 0 || string(one.Filter) == "null" {
 		one.Filter = []byte("{}")
 	}
+	faults = append(faults, readAbonnement(spec, &one)...)
 	duration("timeout", spec.Timeout, &one.Timeout)
 	if c := spec.Schedule; c != nil {
 		own := s.Hub.Schedule

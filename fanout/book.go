@@ -94,6 +94,22 @@ func (b *Book) Subscription(ctx context.Context, id string) (s Subscription, fou
 	return s, found, nil
 }
 
+// Subscriptions returns all subscriptions as they are now, in no order.
+func (b *Book) Subscriptions(ctx context.Context) ([]Subscription, error) {
+	if err := b.refresh(ctx, freshFor); err != nil {
+		return nil, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	list := make([]Subscription, 0, len(b.all))
+	for _, s := range b.all {
+		if !s.Gone {
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
 // Known returns a subscription as the book has it, without a look at the store.
 func (b *Book) Known(id string) (s Subscription, found bool) {
 	b.mu.RLock()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/fanout/filter"
 )
 
 // Subscription asks for events, and says where and how they are delivered.
@@ -61,6 +60,7 @@ type Settings struct {
 	Concurrency   int               `json:"concurrency,omitempty"`   // requests at a time; zero: DefaultConcurrency
 	Rate          *Rate             `json:"rate,omitempty"`          // nil: no limit
 	Timeout       time.Duration     `json:"timeout,omitempty"`       // of one request; zero: the adapter's
+	Abonnement    *Abonnement       `json:"abonnement,omitempty"`    // nil: it is not one of the Notificaties API
 }
 
 // Secret signs the requests to a subscriber. It is stored sealed.
@@ -118,7 +118,7 @@ func (s *Subscription) Validate() error {
 			}
 		}
 	}
-	faults = append(faults, s.checkFilter())
+	faults = append(faults, s.checkAbonnement(), s.checkFilter())
 	if s.State < Active || s.State > Disabled {
 		bad("state", int64(s.State), "must be active, paused or disabled")
 	}
@@ -151,7 +151,7 @@ func (s *Subscription) checkFilter() error {
 	if err != nil {
 		return &holdfast.FieldError{Field: "filter", Value: fmt.Sprintf("%.80q", s.Filter), Problem: err.Error()}
 	}
-	return f.Validate(filter.Limits{})
+	return f.Validate(s.limits())
 }
 
 func checkHeaders(all map[string]string) error {

@@ -21,6 +21,7 @@ type Subscription struct {
 	Concurrency   int               `json:"concurrency,omitempty" minimum:"0" maximum:"256" doc:"Requests at a time. Absent: 8."`
 	Rate          *Rate             `json:"rate,omitempty" doc:"The most requests in a period, of each node. Absent: no limit."`
 	Timeout       string            `json:"timeout,omitempty" doc:"The longest time for one request and its answer, such as 10s; at most 2m. Absent: 15s."`
+	Abonnement    *Abonnement       `json:"abonnement,omitempty" doc:"What a client of the Notificaties API has asked for. If you send it without topics and filter, these are made of it; if you do not send it, it stays."`
 	Version       string            `json:"version,omitempty" doc:"If you send it and it is not the present version, nothing is changed."`
 
 	State   string     `json:"state,omitempty" enum:"active,paused,disabled" doc:"paused: messages are stored and wait; disabled: there are no new ones either. Ignored in requests, as all that follows."`

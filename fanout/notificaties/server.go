@@ -29,8 +29,23 @@ type Server struct {
 	URL string
 	// Path is the path below which the API is mounted, such as /notificaties; empty: the root.
 	Path string
-	// Clients are who may ask, by client id.
-	Clients map[string]Client
+	// Client returns who may ask under a client id.
+	Client func(id string) (Client, bool)
+	// Authority knows the rights of clients that have no scopes here. Nil: such clients may do nothing.
+	Authority *Authority
+
+	// Seal seals the authorization of a subscription whose other settings are set, and Secret opens it.
+	Seal   func(sub *fanout.Subscription, secret string) (string, error)
+	Secret func(sub *fanout.Subscription) (string, error)
+	// Check returns the faults of how a subscription is delivered, each a *holdfast.FieldError.
+	Check func(sub *fanout.Subscription) error
+	// Probe posts a body to a subscriber, authorized as its subscription says, and returns the status.
+	Probe func(ctx context.Context, sub *fanout.Subscription, body []byte) (status int, err error)
+	// Unprotected accepts callbacks that take requests without authorization.
+	Unprotected bool
+	// Fetch gets a link for people. Nil: links are not checked.
+	Fetch Getter
+
 	// Leeway is how far the clocks of clients may differ from this one.
 	Leeway time.Duration
 	// Called is told of each call that has ended and was to change something: who called, what, and about
@@ -46,15 +61,18 @@ type Server struct {
 	watch  serve.Watch // limits refused tokens
 }
 
+// Getter makes a GET request and returns what was answered. authorization is the value of that header, or
+// empty. What is not short is cut off.
+type Getter func(ctx context.Context, url, authorization string) (status int, body []byte, err error)
+
 // route is one resource of the API.
 type route struct {
 	path string // below /api/v1/, with {uuid} for one segment; empty: the index
 	// methods that it takes.
 	methods map[string]handler
 	media   string // of requests; empty: application/json
-	open    bool   // no caller is asked for, and no Accept header refused
+	open    bool   // it is for everybody, whatever the Accept header says
 	suffix  bool   // it may be followed by .json
-	query   []string
 }
 
 // handler answers one request. An error that is no *Problem says that the node failed.
@@ -68,7 +86,7 @@ func (s *Server) Handler() http.Handler {
 	if s.MaxBody == 0 {
 		s.MaxBody = DefaultMaxBody
 	}
-	s.routes = slices.Concat(s.publishRoutes())
+	s.routes = slices.Concat(s.kanaalRoutes(), s.abonnementRoutes(), s.publishRoutes(), s.callbackRoutes(), s.documentRoutes())
 	return http.HandlerFunc(s.serve)
 }
 
@@ -76,7 +94,12 @@ func (s *Server) Handler() http.Handler {
 const base = "/api/v1/"
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	below, ok := strings.CutPrefix(strings.TrimPrefix(r.URL.Path, s.Path), base)
+	path := strings.TrimPrefix(r.URL.Path, s.Path)
+	if page := reference(path); page != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		showPage(w, page)
+		return
+	}
+	below, ok := strings.CutPrefix(path, base)
 	if !ok {
 		s.answer(w, r, notFound())
 		return

@@ -1,0 +1,50 @@
+package notificaties
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// onlyQuery refuses query parameters that are not known.
+func onlyQuery(r *http.Request, known ...string) error {
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, clip(name))
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return invalid(InvalidParam{whole, "unknown-parameters", "Onbekende query parameters: " + clip(strings.Join(unknown, ", "))})
+}
+
+// fields reads the object that a known caller has sent. The caller must call leave when it is worked off.
+func (s *Server) fields(r *http.Request) (f *fields, leave func(), err error) {
+	leave = func() {}
+	if err := onlyQuery(r); err != nil {
+		return nil, leave, err
+	}
+	if s.Room != nil && r.ContentLength != 0 {
+		held, ok := s.Room.Hold(r.Context(), r.ContentLength, s.MaxBody)
+		if !ok {
+			return nil, leave, busy()
+		}
+		leave = held
+	}
+	text, err := s.body(r, "")
+	var v any
+	if err == nil {
+		v, err = decode(text)
+	}
+	if err == nil {
+		f, err = object(v)
+	}
+	if err != nil {
+		leave()
+		leave = func() {}
+	}
+	return f, leave, err
+}
