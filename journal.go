@@ -119,6 +119,7 @@ const (
 	TopicRemoved        EntryKind = 26
 	SubscriptionPut     EntryKind = 27 // Code is its state
 	SubscriptionRemoved EntryKind = 28
+	SchedulePut         EntryKind = 29 // of subscriptions without one of their own; Code says for what it counts
 )
 
 // CodeRenewed is the code of a Rescheduled entry that started the TTL anew. It is stored
@@ -129,7 +130,7 @@ var entryNames = [...]string{
 	"", "enqueued", "attempted", "requeued", "discarded", "expired", "reclaimed", "rescheduled",
 	"reached", "handled", "kept", "paused", "resumed", "list_put", "list_removed", "channel_put", "channel_removed",
 	"token_added", "token_removed", "site_added", "site_enrolled", "site_renewed", "site_revoked", "called", "copied",
-	"topic_put", "topic_removed", "subscription_put", "subscription_removed",
+	"topic_put", "topic_removed", "subscription_put", "subscription_removed", "schedule_put",
 }
 
 func (k EntryKind) String() string {

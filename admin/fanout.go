@@ -17,7 +17,7 @@ import (
 type Hub struct {
 	Publisher *fanout.Publisher
 	Book      *fanout.Book
-	Schedule  fanout.Schedule // of subscriptions without one
+	Schedule  fanout.Schedule // of subscriptions without one, as this node is configured
 	// Seal seals a secret of a subscription, whose other settings are set.
 	Seal func(s *fanout.Subscription, use fanout.Use, secret string) (string, error)
 	// Open opens a sealed secret of a subscription whose other settings are set.

@@ -40,8 +40,9 @@ func (s Subscriptions) show(one *fanout.Subscription) api.Subscription {
 	if one.Timeout > 0 {
 		out.Timeout = formatDuration(one.Timeout)
 	}
-	if c := one.Schedule; c != nil {
-		out.Schedule = &api.Schedule{Backoff: string(c.Backoff), Factor: formatDuration(c.Factor), Base: c.Base, Cap: formatDuration(c.Cap), Retries: &c.Retries}
+	if one.Schedule != nil {
+		own := scheduleOf(*one.Schedule)
+		out.Schedule = &own
 	}
 	if r := one.Rate; r != nil {
 		out.Rate = &api.Rate{Count: r.Count, Per: formatDuration(r.Per)}
@@ -215,14 +216,8 @@ func (s Subscriptions) read(id string, spec *api.SubscriptionSpec) (one fanout.S
 	faults = append(faults, readAbonnement(spec, &one)...)
 	duration("timeout", spec.Timeout, &one.Timeout)
 	if c := spec.Schedule; c != nil {
-		own := s.Hub.Schedule
-		own.Backoff, own.Base = cmp.Or(fanout.Backoff(c.Backoff), own.Backoff), cmp.Or(c.Base, own.Base)
-		duration("schedule.factor", c.Factor, &own.Factor)
-		duration("schedule.cap", c.Cap, &own.Cap)
-		if c.Retries != nil {
-			own.Retries = *c.Retries
-		}
-		one.Schedule = &own
+		own, wrong := readSchedule(c, s.Hub.usual(), "schedule.")
+		one.Schedule, faults = &own, append(faults, wrong...)
 	}
 	if r := spec.Rate; r != nil {
 		one.Rate = &fanout.Rate{Count: r.Count}

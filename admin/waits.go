@@ -75,7 +75,7 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 // subscriptionBecause returns the retries of a subscription, or why its messages wait.
 func (s *Service) subscriptionBecause(id string) (retry holdfast.RetryPolicy, why string) {
 	one, found := s.Hub.Book.Known(id)
-	schedule := s.Hub.Schedule
+	schedule := s.Hub.usual()
 	switch {
 	case !found:
 		return retry, fmt.Sprintf("subscription %s was deleted: it parks when it is due", id)

@@ -103,7 +103,7 @@ func (d *Describer) of(e *holdfast.Entry) []Record {
 		return d.copied(e)
 	case holdfast.Paused, holdfast.Resumed, holdfast.ListPut, holdfast.ListRemoved, holdfast.ChannelPut, holdfast.ChannelRemoved,
 		holdfast.TokenAdded, holdfast.TokenRemoved, holdfast.SiteAdded, holdfast.SiteEnrolled, holdfast.SiteRenewed, holdfast.SiteRevoked,
-		holdfast.TopicPut, holdfast.TopicRemoved, holdfast.SubscriptionPut, holdfast.SubscriptionRemoved:
+		holdfast.TopicPut, holdfast.TopicRemoved, holdfast.SubscriptionPut, holdfast.SubscriptionRemoved, holdfast.SchedulePut:
 	}
 	return d.decision(e)
 }
@@ -161,6 +161,7 @@ func (d *Describer) decision(e *holdfast.Entry) []Record {
 		holdfast.SiteAdded: {SiteChange, "added"}, holdfast.SiteEnrolled: {SiteChange, "enrolled"},
 		holdfast.SiteRenewed: {SiteChange, "renewed"}, holdfast.SiteRevoked: {SiteChange, "revoked"},
 		holdfast.TopicPut: {TopicChange, "put"}, holdfast.TopicRemoved: {TopicChange, "removed"},
+		holdfast.SchedulePut:     {ScheduleChange, "put"},
 		holdfast.SubscriptionPut: {SubscriptionChange, "put"}, holdfast.SubscriptionRemoved: {SubscriptionChange, "removed"},
 	}[e.Kind]
 	if !ok {

@@ -48,6 +48,7 @@ const (
 
 	TopicChange        Kind = "Topic"
 	SubscriptionChange Kind = "Subscription"
+	ScheduleChange     Kind = "Schedule" // of subscriptions without one of their own
 	Config             Kind = "Configuration"
 	SignIn             Kind = "SignIn"
 	Export             Kind = "Export"

@@ -25,7 +25,7 @@ const (
 	page = 1000
 )
 
-// Book holds topics and subscriptions in memory, as of one version of the store. It reads only what has
+// Book holds topics, subscriptions and the usual schedule in memory, as of one version of the store. It reads only what has
 // changed since. Use NewBook. A Book may be used concurrently.
 type Book struct {
 	store Store
@@ -37,6 +37,7 @@ type Book struct {
 	mu      sync.RWMutex // guards the fields below
 	version int64
 	topics  map[string]Topic
+	usual   Usual
 	all     map[string]Subscription // with those that are gone, until it is read anew
 	index   *filter.Index
 	changed map[string]struct{} // since Routes has asked
@@ -180,8 +181,12 @@ func (b *Book) refresh(ctx context.Context, age time.Duration) error {
 	}
 	var topics []Topic
 	var subscriptions []Subscription
+	var usual Usual
 	if version > after {
 		if topics, err = b.store.TopicsSince(ctx, after, version); err != nil {
+			return err
+		}
+		if usual, err = b.store.Usual(ctx); err != nil {
 			return err
 		}
 	}
@@ -201,6 +206,9 @@ func (b *Book) refresh(ctx context.Context, age time.Duration) error {
 		b.clear()
 	}
 	b.take(ctx, topics, subscriptions)
+	if version > after {
+		b.takeUsual(usual)
+	}
 	b.version, b.checked, b.known = version, began, edits
 	return nil
 }

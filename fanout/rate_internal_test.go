@@ -50,6 +50,7 @@ func (h *held) become(f func(s *Subscription)) {
 
 func (h *held) Version(context.Context) (int64, error)                     { return h.now().Version, nil }
 func (h *held) TopicsSince(context.Context, int64, int64) ([]Topic, error) { return nil, nil }
+func (h *held) Usual(context.Context) (Usual, error)                       { return Usual{}, nil }
 func (h *held) SubscriptionsSince(context.Context, int64, int64, int) ([]Subscription, error) {
 	return []Subscription{h.now()}, nil
 }

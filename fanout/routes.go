@@ -22,7 +22,7 @@ type Routes struct {
 	// Deliverer returns the deliverer of one subscription. ask returns that as it is at the attempt.
 	Deliverer func(ask func(ctx context.Context) (Subscription, error)) holdfast.Deliverer
 	Gone      func(err error) bool // reports whether a failure says that the subscriber wants no more
-	Schedule  Schedule             // of subscriptions without one
+	Schedule  Schedule             // of subscriptions without one, until an operator sets the usual one
 	Timeout   time.Duration        // of requests of subscriptions without one, as the deliverer has it
 	Logger    *slog.Logger         // nil: nothing is logged
 
@@ -114,7 +114,7 @@ func (r *Routes) serve(ctx context.Context, id string, s *Subscription, paused b
 }
 
 func (r *Routes) route(s *Subscription, c *courier) holdfast.Route {
-	schedule := r.Schedule
+	schedule := r.Book.UsualOr(r.Schedule)
 	if s.Schedule != nil {
 		schedule = *s.Schedule
 	}

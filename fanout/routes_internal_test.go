@@ -8,7 +8,7 @@ import (
 // An attempt has more time than its request, whoever sets that: the deliverer keeps the time itself.
 func TestARouteHasMoreTimeThanItsRequest(t *testing.T) {
 	t.Parallel()
-	r := &Routes{Timeout: 15 * time.Second}
+	r := &Routes{Book: NewBook(nil, nil), Timeout: 15 * time.Second}
 	for _, s := range []Settings{{}, {Timeout: time.Second}, {Timeout: maxTimeout}, {Timeout: maxTimeout, Concurrency: 8, Rate: &Rate{Count: 1, Per: time.Minute}}} {
 		request := s.Timeout
 		if request == 0 {

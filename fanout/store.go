@@ -7,11 +7,13 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Store keeps topics, subscriptions and events. Its methods may be called concurrently. Each change of a
+// Store keeps topics, subscriptions, the usual schedule and events. Its methods may be called concurrently. Each change of a
 // topic or subscription has a version, and versions are committed in their order. A change must name the
 // version that its author has seen, zero for something new; ErrState says that another change came
 // first, ErrNotFound that what is to be deleted does not exist.
 type Store interface {
+	UsualStore
+
 	// Version returns the version of the last change; zero: there was none.
 	Version(ctx context.Context) (int64, error)
 	// TopicsSince returns the topics that have changed in versions above after, up to upTo, in that

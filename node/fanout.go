@@ -65,7 +65,7 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 	r.parts = append(r.parts, run.Part{Name: "subscriptions", Run: func(ctx context.Context) error {
 		defer sender.Close()
 		return routes.Run(ctx)
-	}}, run.Part{Name: "event sweeper", Run: sweeper.Run})
+	}}, run.Part{Name: "schedule of subscriptions", Run: (&fanout.Planner{Book: book, Mover: n.store, Logger: n.log}).Run}, run.Part{Name: "event sweeper", Run: sweeper.Run})
 	operate := r.operate
 	r.operate = func(s *admin.Service) {
 		operate(s)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/metrics"
@@ -16,6 +17,7 @@ import (
 
 // store is what a node needs of its store, of whichever kind.
 type store interface {
+	fanout.Mover
 	holdfast.Store
 	holdfast.Lanes
 	holdfast.Enqueuer

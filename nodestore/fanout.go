@@ -15,8 +15,9 @@ import (
 // The number of a version is above all that were given before, also in a store that was copied or
 // salvaged, which has no number in hf_meta.
 const (
-	fanoutVersions = `SELECT coalesce((SELECT max(version) FROM hf_subscription), 0), coalesce((SELECT max(version) FROM hf_topic), 0)`
-	bumpFanout     = `INSERT INTO hf_meta (key, value) VALUES ('fanout', 1 + coalesce((SELECT max(version) FROM hf_subscription), 0) + coalesce((SELECT max(version) FROM hf_topic), 0))
+	fanoutVersions = `SELECT coalesce((SELECT max(version) FROM hf_subscription), 0), coalesce((SELECT max(version) FROM hf_topic), 0), coalesce((SELECT version FROM hf_schedule WHERE name = '` + usualName + `'), 0)`
+	bumpFanout     = `INSERT INTO hf_meta (key, value) VALUES ('fanout', 1 + coalesce((SELECT max(version) FROM hf_subscription), 0) + coalesce((SELECT max(version) FROM hf_topic), 0)
+			+ coalesce((SELECT version FROM hf_schedule WHERE name = '` + usualName + `'), 0))
 		ON CONFLICT (key) DO UPDATE SET value = CAST(hf_meta.value AS bigint) + 1`
 	fanoutNumber = `SELECT CAST(value AS bigint) FROM hf_meta WHERE key = 'fanout'`
 
@@ -44,11 +45,11 @@ var _ fanout.Store = (*Fanout)(nil)
 
 // Version implements fanout.Store.
 func (f *Fanout) Version(ctx context.Context) (int64, error) {
-	var subscriptions, topics int64
-	if err := f.db.Read(ctx, fanoutVersions, nil, func(scan side.Scan) error { return scan(&subscriptions, &topics) }); err != nil {
+	var subscriptions, topics, schedule int64
+	if err := f.db.Read(ctx, fanoutVersions, nil, func(scan side.Scan) error { return scan(&subscriptions, &topics, &schedule) }); err != nil {
 		return 0, fmt.Errorf("read version of subscriptions: %w", err)
 	}
-	return max(subscriptions, topics), nil
+	return max(subscriptions, topics, schedule), nil
 }
 
 // TopicsSince implements fanout.Store.

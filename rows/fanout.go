@@ -12,11 +12,25 @@ type Topic struct {
 	Changed       Instant `row:"changed"`
 }
 
+// Schedule is when messages to subscriptions without a schedule of their own are tried again, as an operator has
+// set it.
+type Schedule struct {
+	Name     string  `row:"name,key,book"`
+	Schedule string  `row:"schedule,exact"` // JSON
+	Former   string  `row:"former,exact"`   // JSON: those by which waiting messages may be planned
+	Version  int64   `row:"version"`        // shared with subscriptions; see Subscription
+	Actor    string  `row:"actor"`          // who set it
+	Changed  Instant `row:"changed"`
+	Waiting  bool    `row:"waiting"` // it counts for what waited, too
+	Rounds   int64   `row:"rounds"`  // over all subscriptions that are left to move what waits
+	Moved    string  `row:"moved"`   // the last subscription of this round whose messages were moved
+}
+
 // Subscription is one version of a subscription. Each change makes a version; a deleted subscription ends
 // with one that is gone. Former versions are kept as long as an event may ask for them.
 type Subscription struct {
 	ID       string  `row:"id,key,book"`
-	Version  int64   `row:"version,key"` // grows over all changes of topics and subscriptions
+	Version  int64   `row:"version,key"` // grows over all changes of topics, subscriptions and the schedule
 	Until    int64   `row:"until"`       // the version that took its place, or its own if it is gone; zero: none did
 	Ended    Instant `row:"ended,null"`  // when
 	Gone     bool    `row:"gone"`
@@ -64,6 +78,9 @@ type Delivery struct {
 
 // Table implements Row.
 func (*Topic) Table() string { return "hf_topic" }
+
+// Table implements Row.
+func (*Schedule) Table() string { return "hf_schedule" }
 
 // Table implements Row.
 func (*Subscription) Table() string { return "hf_subscription" }

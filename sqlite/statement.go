@@ -56,6 +56,8 @@ const (
 	settlePending
 	settleBack
 	hastenOne
+	retriesPage
+	moveRetry
 	settleAside
 	insertEvent
 	insertNote
@@ -240,7 +242,11 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
 	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = CASE WHEN revision = ?7 THEN ?5 ELSE due END, first_try = coalesce(first_try, ?6)
 		WHERE seq = ?1 AND state = ?2`,
-	hastenOne:  `UPDATE hf_message SET due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 0 AND revision = 0 AND due > ?2 AND due <= ?3`,
+	hastenOne: `UPDATE hf_message SET due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 0 AND revision = 0 AND due > ?2 AND due <= ?3`,
+	retriesPage: `SELECT m.seq, m.due, m.tries, coalesce((SELECT e.at FROM hf_entry AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0)
+		FROM hf_message AS m WHERE m.lane = (SELECT lane FROM hf_lane WHERE destination = ?1) AND m.state = 0 AND (m.due, m.seq) > (?2, ?3)
+		AND m.due < 4611686018427387904 AND m.tries > 0 AND m.blocked = 0 AND m.revision = 0 ORDER BY m.due, m.seq LIMIT ?4`,
+	moveRetry:  `UPDATE hf_message SET due = min(?3, coalesce(expires, ?3)) WHERE seq = ?1 AND state = 0 AND due = ?2`,
 	settleBack: `UPDATE hf_message SET state = 0 WHERE seq = ?1 AND state = ?2`,
 	settleAside: `UPDATE hf_message SET state = ?8, tries = ?3, failures = ?4, settled = ?5, first_try = coalesce(first_try, ?6), reason = ?7
 		WHERE seq = ?1 AND state = ?2`,

@@ -30,9 +30,12 @@ func fanouts(t *testing.T, m Maker) {
 		"former versions go after their events":        versionsPurged,
 		"an event is sent again":                       eventResent,
 		"an event goes after its resends":              resendsPurged,
+		"the usual schedule is one for all nodes":      usualSchedule,
+		"retries move to another schedule":             movedRetries,
 	})
 	m.meet(t, map[string]func(k *kit){
 		"each event is wholly with or without a change": eventsAmongChanges,
+		"nodes move retries, and one dies":              movedByNodes,
 	})
 }
 

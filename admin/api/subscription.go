@@ -17,7 +17,7 @@ type Subscription struct {
 	Authorization *Authorization    `json:"authorization,omitempty" doc:"How requests are authorized. Absent: they are not."`
 	TLS           *SubscriberTLS    `json:"tls,omitempty" doc:"What an https URL, and the token endpoint, need besides the authorities of the system."`
 	Mode          string            `json:"mode,omitempty" enum:"plain,binary,structured" doc:"plain: the data of the event is the body; binary and structured: as CloudEvents 1.0 say. Absent: plain."`
-	Schedule      *Schedule         `json:"schedule,omitempty" doc:"When a message that was not delivered is tried again. Absent: as the node is configured."`
+	Schedule      *Schedule         `json:"schedule,omitempty" doc:"When a message that was not delivered is tried again. Absent: as GET /v1/schedule says."`
 	Concurrency   int               `json:"concurrency,omitempty" minimum:"0" maximum:"256" doc:"Requests at a time. Absent: 8."`
 	Rate          *Rate             `json:"rate,omitempty" doc:"The most requests in a period, of each node. Absent: no limit."`
 	Timeout       string            `json:"timeout,omitempty" doc:"The longest time for one request and its answer, such as 10s; at most 2m. Absent: 15s."`
@@ -75,7 +75,7 @@ type SubscriptionSpec Subscription
 // min(cap, factor · base^c).
 type Schedule struct {
 	Backoff string  `json:"backoff,omitempty" enum:"exponential,plain,off" doc:"plain: as with a factor of one second; off: each retry is at once. Absent: exponential."`
-	Factor  string  `json:"factor,omitempty" doc:"Absent: as the node is configured, as the next three." example:"25s"`
+	Factor  string  `json:"factor,omitempty" doc:"Absent: as GET /v1/schedule says when the request comes, as the next three." example:"25s"`
 	Base    float64 `json:"base,omitempty" example:"4"`
 	Cap     string  `json:"cap,omitempty" doc:"The longest wait." example:"52000s"`
 	Retries *int    `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"Attempts after the first." example:"7"`

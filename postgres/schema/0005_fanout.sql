@@ -9,6 +9,20 @@ CREATE TABLE hf_topic (
   changed       bigint NOT NULL
 );
 
+-- When messages to subscriptions without a schedule of their own are tried again, as an operator has
+-- set it: one row, or none.
+CREATE TABLE hf_schedule (
+  name     text COLLATE "C" PRIMARY KEY,
+  schedule text NOT NULL,                  -- JSON
+  former   text NOT NULL,                  -- JSON: those by which waiting messages may be planned
+  version  bigint NOT NULL,                -- as in hf_subscription
+  actor    text NOT NULL,
+  changed  bigint NOT NULL,
+  waiting  boolean NOT NULL,               -- it counts for what waited, too
+  rounds   bigint NOT NULL,                -- that are left to move what waits
+  moved    text COLLATE "C" NOT NULL       -- the last subscription of this round whose messages were moved
+);
+
 -- Each change of a subscription is a row of its own, so that an event can be explained by the
 -- subscriptions as they were when it came.
 CREATE TABLE hf_subscription (

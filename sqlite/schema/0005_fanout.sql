@@ -11,6 +11,20 @@ CREATE TABLE hf_topic (
 
 CREATE UNIQUE INDEX hf_topic_version ON hf_topic (version);
 
+-- When messages to subscriptions without a schedule of their own are tried again, as an operator has
+-- set it: one row, or none.
+CREATE TABLE hf_schedule (
+  name     TEXT PRIMARY KEY,
+  schedule TEXT NOT NULL,                 -- JSON
+  former   TEXT NOT NULL,                 -- JSON: those by which waiting messages may be planned
+  version  INTEGER NOT NULL,              -- as in hf_subscription
+  actor    TEXT NOT NULL,
+  changed  INTEGER NOT NULL,
+  waiting  INTEGER NOT NULL,              -- 1: it counts for what waited, too
+  rounds   INTEGER NOT NULL,              -- that are left to move what waits
+  moved    TEXT NOT NULL                  -- the last subscription of this round whose messages were moved
+) STRICT, WITHOUT ROWID;
+
 -- Each change of a subscription is a row of its own, so that an event can be explained by the
 -- subscriptions as they were when it came.
 CREATE TABLE hf_subscription (

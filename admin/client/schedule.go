@@ -1,0 +1,18 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+)
+
+// Schedule returns the schedule of subscriptions without one of their own.
+func (c *Client) Schedule(ctx context.Context) (api.UsualSchedule, error) {
+	return get[api.UsualSchedule](ctx, c, "/v1/schedule", nil)
+}
+
+// SetSchedule replaces it. With a Version it replaces only that version.
+func (c *Client) SetSchedule(ctx context.Context, spec api.UsualScheduleSpec) (api.UsualSchedule, error) {
+	return send[api.UsualSchedule](ctx, c, http.MethodPut, "/v1/schedule", nil, spec)
+}
