@@ -37,7 +37,7 @@ func (i *imports) notificaties() *cobra.Command {
 		Use:   "notificaties FILE",
 		Short: "Make the channels and subscriptions of a setup file of Open Notificaties",
 		Long: `Make the channels and subscriptions of a file with which Open Notificaties is set up
-(setup_configuration), and print what the configuration of the node must hold besides.
+(setup_configuration), take over its schedule of retries, and print what the configuration of the node must hold besides.
 Subscriptions keep their UUIDs, so that the URLs that clients have stored stay good.
 
 A block counts only if its flag enables it. {value_from: {env: NAME}} takes a value
@@ -148,6 +148,11 @@ func (p *importing) plan(ctx context.Context) ([]change, error) {
 		return err
 	}); err != nil {
 		return nil, err
+	}
+	if s := p.file.Schedule; s != nil {
+		if err := p.within(ctx, func(ctx context.Context) error { return p.schedule(ctx, s, &all) }); err != nil {
+			return nil, err
+		}
 	}
 	for n := range p.file.Channels {
 		one := &p.file.Channels[n]

@@ -47,9 +47,6 @@ func (i *imports) configuration(file *opennotificaties.File) (string, error) {
 	if len(parts.Content) > 0 {
 		setting.Add(whole, "notificaties", parts)
 	}
-	if s := file.Schedule; s != nil {
-		setting.Add(whole, "webhooks", scheduleNode(s))
-	}
 	if len(whole.Content) == 0 {
 		return "", nil
 	}
@@ -60,23 +57,6 @@ func (i *imports) configuration(file *opennotificaties.File) (string, error) {
 		return "", fmt.Errorf("write the configuration: %w", err)
 	}
 	return b.String(), nil
-}
-
-func scheduleNode(s *opennotificaties.Schedule) *yaml.Node {
-	n := setting.Mapping()
-	if s.Factor > 0 {
-		setting.Add(n, "factor", setting.Str(setting.FormatDuration(s.Factor)))
-	}
-	if s.Base > 0 {
-		setting.Add(n, "base", setting.Scalar("!!int", fmt.Sprint(s.Base)))
-	}
-	if s.Cap > 0 {
-		setting.Add(n, "cap", setting.Str(setting.FormatDuration(s.Cap)))
-	}
-	if s.Retries > 0 {
-		setting.Add(n, "retries", setting.Scalar("!!int", fmt.Sprint(s.Retries)))
-	}
-	return n
 }
 
 // keep writes a secret into a file of the folder, and returns how a configuration names that. A file that
