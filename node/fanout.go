@@ -66,6 +66,9 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 		defer sender.Close()
 		return routes.Run(ctx)
 	}}, run.Part{Name: "schedule of subscriptions", Run: (&fanout.Planner{Book: book, Mover: n.store, Logger: n.log}).Run}, run.Part{Name: "event sweeper", Run: sweeper.Run})
+	if err := n.addNotificaties(ctx, r, hub, sender); err != nil {
+		return err
+	}
 	operate := r.operate
 	r.operate = func(s *admin.Service) {
 		operate(s)
