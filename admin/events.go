@@ -65,7 +65,7 @@ func (s Events) Publish(ctx context.Context, req *api.NewEvent, key string, wron
 
 func storedOf(e *fanout.Stored) api.StoredEvent {
 	return api.StoredEvent{
-		ID: string(e.ID), Source: e.Source, Topic: e.Topic, Type: e.Type, Subject: e.Subject, Time: e.Time, Attributes: e.Attributes, Actor: e.Actor,
+		ID: string(e.ID), Source: e.Source, Topic: e.Topic, Type: e.Type, Subject: e.Subject, Time: e.Time, Attributes: e.Attributes, ContentType: e.ContentType, Actor: e.Actor,
 		Received: e.Received.UTC(), Matched: e.Matched,
 	}
 }

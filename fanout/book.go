@@ -134,15 +134,22 @@ type match struct {
 	version int64
 }
 
-// match returns the subscriptions that an event is for, and the version in which they are.
-func (b *Book) match(ctx context.Context, e *filter.Event) (list []match, version int64, err error) {
+// match returns the subscriptions that an event is for, and the version in which they are. Each of them must
+// pass fits, unless that is nil.
+func (b *Book) match(ctx context.Context, e *filter.Event, fits func(*Subscription) error) (list []match, version int64, err error) {
 	if err := b.refresh(ctx, freshFor); err != nil {
 		return nil, 0, err
 	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for _, id := range b.index.Match(e) {
-		list = append(list, match{id, b.all[id].Version})
+		s := b.all[id]
+		if fits != nil {
+			if err := fits(&s); err != nil {
+				return nil, 0, err
+			}
+		}
+		list = append(list, match{id, s.Version})
 	}
 	return list, b.version, nil
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -23,12 +25,20 @@ type Event struct {
 	Type    string      // what has happened, such as order.paid; empty: the name of the topic
 	Subject string      // what it happened to; may be empty
 	Time    time.Time   // when it happened; zero: when it was published
-	// Attributes are more about it, for filters and receivers. Names have lower-case letters, digits
-	// and _ - # only.
+	// Attributes are more about it, for filters and, as far as they fit, for receivers of CloudEvents.
 	Attributes map[string]string
 	Data       []byte // JSON; sent as it is
-	Actor      string // who publishes it, for people; not sent
+	// ContentType is of Data; empty: application/json. CloudEventJSON says that Data is a CloudEvent as a whole,
+	// of which the data are those that filters see.
+	ContentType string
+	Actor       string // who publishes it, for people; not sent
+	// Fits is asked of each subscription that the event is for, and may refuse the event for all. Nil: none
+	// does. It must not change the subscription.
+	Fits func(s *Subscription) error
 }
+
+// CloudEventJSON is the content type of a CloudEvent in its JSON format.
+const CloudEventJSON = "application/cloudevents+json"
 
 // Stored is an event as the store has it.
 type Stored struct {
@@ -66,9 +76,12 @@ func (e *Event) normalize(source string) error {
 	}
 	id, err := holdfast.ParseID(string(e.ID))
 	e.ID = id
-	faults := []error{err, checkName("topic", e.Topic), checkPrintable("type", e.Type), checkPrintable("source", e.Source), checkText("subject", e.Subject)}
+	faults := []error{err, checkName("topic", e.Topic), checkLine("type", e.Type), checkPrintable("source", e.Source), checkText("subject", e.Subject)}
 	if !json.Valid(e.Data) {
 		faults = append(faults, &holdfast.FieldError{Field: "data", Value: fmt.Sprint(len(e.Data), " bytes"), Problem: "is not JSON"})
+	}
+	if e.ContentType != "" && e.ContentType != CloudEventJSON {
+		faults = append(faults, &holdfast.FieldError{Field: "contentType", Value: fmt.Sprintf("%.80q", e.ContentType), Problem: "must be " + CloudEventJSON + ", or empty for application/json"})
 	}
 	if year := e.Time.UTC().Year(); year < 1 || year > 9999 {
 		faults = append(faults, &holdfast.FieldError{Field: "time", Value: fmt.Sprint(year), Problem: "must be in the years 1 to 9999"})
@@ -76,28 +89,46 @@ func (e *Event) normalize(source string) error {
 	return invalid(append(faults, e.checkAttributes())...)
 }
 
-// checkPrintable accepts what a message takes as a source and as an endpoint.
+// printable reports whether a message takes s as a source and as an endpoint.
+func printable(s string) bool {
+	return s != "" && len(s) <= holdfast.MaxNameLen && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
 func checkPrintable(field, s string) error {
-	if s == "" || len(s) > holdfast.MaxNameLen || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !printable(s) {
 		return &holdfast.FieldError{Field: field, Value: fmt.Sprintf("%.80q", s), Problem: fmt.Sprintf("must be 1 to %d printable ASCII characters without spaces", holdfast.MaxNameLen)}
 	}
 	return nil
 }
 
-// Limits of the attributes of an event.
+// checkLine accepts a text that a header of a message can hold.
+func checkLine(field, s string) error {
+	if s == "" || !isLine(s) {
+		return &holdfast.FieldError{Field: field, Value: fmt.Sprintf("%.80q", s), Problem: "must be a text on one line"}
+	}
+	return checkText(field, s)
+}
+
+// isLine reports whether a text has no control characters and is UTF-8.
+func isLine(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })
+}
+
+// Limits of the attributes of an event, in bytes where it is not said.
 const (
-	maxAttributes     = 32
-	maxAttributeBytes = 4 << 10
+	maxAttributes     = 256 // of them
+	maxAttribute      = 4000
+	maxAttributeBytes = 64 << 10
 )
 
 func (e *Event) checkAttributes() error {
 	size := 0
 	for name, value := range e.Attributes {
 		size += len(name) + len(value)
-		if name == "" || strings.Trim(name, lower+digits+"_-#") != "" {
-			return &holdfast.FieldError{Field: "attributes", Value: fmt.Sprintf("%.80q", name), Problem: "is no name of an attribute: use lower-case letters, digits and _ - #"}
+		if name == "" || len(name) > maxAttributeName || !isLine(name) {
+			return &holdfast.FieldError{Field: "attributes", Value: fmt.Sprintf("%.80q", name), Problem: fmt.Sprintf("is no name of an attribute: use 1 to %d bytes of text on one line", maxAttributeName)}
 		}
-		if err := checkText("attributes."+name, value); err != nil {
+		if err := checkTextTo("attributes."+name, value, maxAttribute); err != nil {
 			return err
 		}
 	}
@@ -114,6 +145,9 @@ func (e *Event) hash() [32]byte {
 	write := func(s string) { h.Write(fmt.Appendf(nil, "%d:%s", len(s), s)) }
 	for _, s := range []string{e.Topic, e.Type, e.Subject} {
 		write(s)
+	}
+	if e.ContentType != "" {
+		write(e.ContentType)
 	}
 	if !e.Time.IsZero() {
 		write(e.Time.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano))

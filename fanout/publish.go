@@ -4,7 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/fanout/filter"
@@ -29,7 +34,8 @@ type Published struct {
 // Publish stores an event with a message for each subscription that it is for. It returns when that is on
 // disk, and calls nobody. An event that is known by its source and id with the same content is answered
 // as it was at first, as long as it is kept; with other content the error is ErrConflict. ErrNotFound:
-// there is no such topic. ErrInvalid wraps each fault as a *holdfast.FieldError.
+// there is no such topic. ErrInvalid wraps each fault as a *holdfast.FieldError. What Fits says is returned
+// as it is.
 func (p *Publisher) Publish(ctx context.Context, e Event) (Published, error) {
 	if err := e.normalize(p.Source); err != nil {
 		return Published{}, fmt.Errorf("publish event: %w", err)
@@ -52,7 +58,7 @@ func (p *Publisher) publish(ctx context.Context, e *Event) (done Published, err 
 		e.Time = time.Now()
 	}
 	e.Time = e.Time.UTC().Truncate(time.Microsecond)
-	to, version, err := p.Book.match(ctx, e.asked())
+	to, version, err := p.Book.match(ctx, e.asked(), e.Fits)
 	if err != nil {
 		return done, err
 	}
@@ -89,12 +95,30 @@ func (e *Event) Trial(source string) (holdfast.Message, error) {
 	if err := e.normalize(source); err != nil {
 		return holdfast.Message{}, err
 	}
-	return holdfast.Message{ID: holdfast.NewID(), Source: e.Source, Endpoint: e.Type, Payload: e.Data, Headers: e.headers()}, nil
+	return holdfast.Message{ID: holdfast.NewID(), Source: e.Source, Endpoint: e.endpoint(), Payload: e.Data, Headers: e.headers()}, nil
 }
 
 // asked returns the event as filters see it.
 func (e *Event) asked() *filter.Event {
-	return &filter.Event{Topic: e.Topic, Type: e.Type, Source: e.Source, Subject: e.Subject, Time: e.Time, Attributes: e.Attributes, Data: e.Data}
+	asked := &filter.Event{Topic: e.Topic, Type: e.Type, Source: e.Source, Subject: e.Subject, Time: e.Time, Attributes: e.Attributes, Data: e.Data}
+	if e.ContentType == CloudEventJSON {
+		var document struct {
+			Data jsontext.Value `json:"data"`
+		}
+		if jsonv2.Unmarshal(e.Data, &document) != nil {
+			document.Data = nil // no object has no data
+		}
+		asked.Data = document.Data
+	}
+	return asked
+}
+
+// endpoint is what a message calls the type of an event.
+func (e *Event) endpoint() string {
+	if printable(e.Type) {
+		return e.Type
+	}
+	return e.Topic
 }
 
 // bundle returns what is stored of an event. Each message has an id of its own, and the event names the
@@ -108,14 +132,14 @@ func (e *Event) bundle(hash [32]byte, to []match, version int64) (holdfast.Bundl
 		Kind: BundleKind, Source: e.Source, ID: e.ID, Hash: hash, Payload: e.Data,
 		Parent: &rows.Event{
 			ID: string(e.ID), Source: e.Source, Topic: e.Topic, Type: e.Type, Subject: e.Subject, At: e.Time.UnixMicro(), Attributes: string(attributes),
-			Actor: e.Actor, Matched: int64(len(to)), Version: version, Received: rows.Now,
+			Media: e.ContentType, Actor: e.Actor, Matched: int64(len(to)), Version: version, Received: rows.Now,
 		},
 		Messages: make([]holdfast.Message, len(to)), Rows: make([]holdfast.Row, len(to)),
 	}
 	headers := e.headers()
 	for i, m := range to {
 		id := holdfast.NewID()
-		b.Messages[i] = holdfast.Message{ID: id, Destination: Lane(m.id), Endpoint: e.Type, Headers: headers}
+		b.Messages[i] = holdfast.Message{ID: id, Destination: Lane(m.id), Endpoint: e.endpoint(), Headers: headers}
 		b.Rows[i] = &rows.Delivery{Subscription: m.id, Version: m.version, Message: string(id), Settled: rows.None}
 	}
 	return b, nil
@@ -124,16 +148,34 @@ func (e *Event) bundle(hash [32]byte, to []match, version int64) (holdfast.Bundl
 // EventIDHeader is the header of a message that names its event.
 const EventIDHeader = "ce-id"
 
-// headers are those of each message of the event: its attributes as a CloudEvent has them.
+// headerContentType is the header of a message that says what its payload is.
+const headerContentType = "content-type"
+
+// What a message has of the attributes of its event. It must leave room for other headers.
+const (
+	maxExtensions     = 32
+	maxExtensionBytes = 4 << 10
+)
+
+// headers are those of each message of the event: its attributes as a CloudEvent has them, in the order of
+// their names as far as they fit.
 func (e *Event) headers() map[string]string {
 	h := map[string]string{EventIDHeader: string(e.ID), "ce-source": e.Source, "ce-type": e.Type, "ce-time": e.Time.Format(time.RFC3339Nano), "ce-topic": e.Topic}
-	if e.Subject != "" {
+	if e.Subject != "" && isLine(e.Subject) {
 		h["ce-subject"] = e.Subject
 	}
-	for name, value := range e.Attributes {
-		if extension(name) && h["ce-"+name] == "" {
-			h["ce-"+name] = value
+	if e.ContentType != "" {
+		h[headerContentType] = e.ContentType
+		return h // the CloudEvent has its own
+	}
+	n, size := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(e.Attributes)) {
+		value := e.Attributes[name]
+		if !extension(name) || h["ce-"+name] != "" || !isLine(value) || n == maxExtensions || size+len(name)+len(value) > maxExtensionBytes {
+			continue
 		}
+		h["ce-"+name] = value
+		n, size = n+1, size+len(name)+len(value)
 	}
 	return h
 }

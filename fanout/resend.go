@@ -107,7 +107,7 @@ func (p *Publisher) deliveries(ctx context.Context, event int64) (all []Delivery
 func (p *Publisher) again(ctx context.Context, e *Stored, r *Resend, before []Delivery) (to []match, err error) {
 	var candidates []match
 	if r.MatchNow {
-		if candidates, _, err = p.Book.match(ctx, e.asked()); err != nil {
+		if candidates, _, err = p.Book.match(ctx, e.asked(), nil); err != nil {
 			return nil, err
 		}
 	} else {
@@ -151,7 +151,7 @@ func (p *Publisher) storeResend(ctx context.Context, e *Stored, r *Resend, to []
 		if known := first[m.id]; known != "" { // else it never got the event
 			headers[HeaderID] = string(known)
 		}
-		b.Messages[i] = holdfast.Message{ID: id, Destination: Lane(m.id), Endpoint: e.Type, Headers: headers}
+		b.Messages[i] = holdfast.Message{ID: id, Destination: Lane(m.id), Endpoint: e.endpoint(), Headers: headers}
 		b.Rows[i] = &rows.Delivery{
 			Subscription: m.id, Version: m.version, Message: string(id), Settled: rows.None, Resends: e.Seq, Request: string(r.ID), Actor: r.Actor,
 		}

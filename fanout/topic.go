@@ -78,10 +78,12 @@ func checkName(field, name string) error {
 	return &holdfast.FieldError{Field: field, Value: name[:min(len(name), 80)], Problem: problem}
 }
 
-func checkText(field, text string) error {
+func checkText(field, text string) error { return checkTextTo(field, text, maxText) }
+
+func checkTextTo(field, text string, most int) error {
 	switch {
-	case len(text) > maxText:
-		return &holdfast.FieldError{Field: field, Value: text[:80], Problem: fmt.Sprintf("has %d bytes; at most %d fit", len(text), maxText)}
+	case len(text) > most:
+		return &holdfast.FieldError{Field: field, Value: text[:80], Problem: fmt.Sprintf("has %d bytes; at most %d fit", len(text), most)}
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return &holdfast.FieldError{Field: field, Value: strings.ToValidUTF8(text, "?"), Problem: "is not UTF-8 text"}
 	}

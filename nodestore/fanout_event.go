@@ -17,7 +17,7 @@ import (
 // A store writes events with their bundles, and the state of a delivery when it purges the message. An event
 // goes once all its messages have; the newest one stays, so that no number is used twice.
 const (
-	eventColumns    = ` seq, id, source, topic, type, subject, at, attributes, actor, matched, version, received FROM hf_event `
+	eventColumns    = ` seq, id, source, topic, type, subject, at, attributes, media, actor, matched, version, received FROM hf_event `
 	events          = `SELECT` + eventColumns + `WHERE seq < $1 ORDER BY seq DESC LIMIT $2`
 	eventsOf        = `SELECT` + eventColumns + `WHERE id = $1 ORDER BY source`
 	eventsUnder     = `SELECT` + eventColumns + `WHERE topic = $3 AND seq < $1 ORDER BY seq DESC LIMIT $2`
@@ -63,7 +63,7 @@ func (f *Fanout) events(ctx context.Context, sql string, args ...any) (list []fa
 		var e fanout.Stored
 		var id, attributes string
 		var at, matched, received int64
-		if err := scan(&e.Seq, &id, &e.Source, &e.Topic, &e.Type, &e.Subject, &at, &attributes, &e.Actor, &matched, &e.Version, &received); err != nil {
+		if err := scan(&e.Seq, &id, &e.Source, &e.Topic, &e.Type, &e.Subject, &at, &attributes, &e.ContentType, &e.Actor, &matched, &e.Version, &received); err != nil {
 			return err
 		}
 		e.ID, e.Time, e.Matched, e.Received = holdfast.ID(id), time.UnixMicro(at).UTC(), int(matched), f.db.Time(rows.Instant(received))

@@ -42,6 +42,7 @@ type Event struct {
 	Subject    string  `row:"subject"`
 	At         int64   `row:"at"`         // by its publisher, for people: microseconds since 1970
 	Attributes string  `row:"attributes"` // JSON
+	Media      string  `row:"media"`      // type of the payload; empty: application/json
 	Actor      string  `row:"actor"`      // who published it
 	Matched    int64   `row:"matched"`    // subscriptions
 	Version    int64   `row:"version"`    // of the subscriptions among which they were

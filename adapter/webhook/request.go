@@ -50,21 +50,35 @@ func compose(t *Target, m *holdfast.Message, now time.Time) (*request, *holdfast
 		r.header.Set("User-Agent", "holdfast")
 	}
 	r.header.Set("Content-Type", contentType(m))
-	switch t.Mode {
-	case Binary:
-		for name, value := range attributes(m, id) {
-			r.header.Set(attribute+name, escape(value))
-		}
-	case Structured:
-		r.header.Set("Content-Type", "application/cloudevents+json")
-		r.body = structured(m, id)
-	case Plain:
+	if kind, _, _ := mime.ParseMediaType(contentType(m)); kind != cloudEventJSON { // else it goes as it is
+		r.shape(t.Mode, m, id)
 	}
 	holdfast.TraceOf(m.Headers).Each(r.header.Set)
 	if f := r.sign(t, id, now); f != nil {
 		return nil, f
 	}
 	return r, nil
+}
+
+// shape gives the request the form of a mode.
+func (r *request) shape(mode Mode, m *holdfast.Message, id string) {
+	switch mode {
+	case Binary:
+		for name, value := range attributes(m, id) {
+			r.header.Set(attribute+name, escape(value))
+		}
+	case Structured:
+		r.header.Set("Content-Type", cloudEventJSON)
+		r.body = structured(m, id)
+	case Notificaties:
+		r.header.Set("Content-Type", cloudEventJSON)
+		if n, ok := notificatieOf(m); ok {
+			r.body = n.cloudEvent(m, id)
+		} else {
+			r.body = structured(m, id)
+		}
+	case Plain:
+	}
 }
 
 // sign adds the headers of Standard Webhooks. The id is there without a secret too.
@@ -136,8 +150,7 @@ func escape(value string) string {
 func structured(m *holdfast.Message, id string) []byte {
 	var b []byte
 	member := func(name, value string) {
-		quoted, _ := json.Marshal(value) // cannot fail: it is a string
-		b = append(append(b, `,"`+name+`":`...), quoted...)
+		b = append(append(b, `,"`+name+`":`...), quoted(value)...)
 	}
 	all := attributes(m, id)
 	for _, name := range slices.Sorted(maps.Keys(all)) {

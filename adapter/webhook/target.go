@@ -61,12 +61,16 @@ type Secret struct {
 type Mode string
 
 // The modes. Attributes of a CloudEvent come from the headers of the message, named as on the wire:
-// ce-type, ce-source and so on. Without them ce-id is the webhook-id, ce-source the source of the
+// ce-type, ce-source and so on. A payload that is a CloudEvent already, by its content type, is the body in each
+// mode. Without headers ce-id is the webhook-id, ce-source the source of the
 // message and ce-type its endpoint.
 const (
 	Plain      Mode = "plain"      // the payload is the body; the zero value means the same
 	Binary     Mode = "binary"     // CloudEvents 1.0, binary: the same body, attributes as headers
 	Structured Mode = "structured" // CloudEvents 1.0, structured: one JSON document
+	// Notificaties is Structured, but that a payload which is a notification of the Notificaties API becomes the
+	// CloudEvent that Open Notificaties makes of it.
+	Notificaties Mode = "notificaties"
 )
 
 // Headers of a message that change its request. Their names are in lower case.

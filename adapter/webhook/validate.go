@@ -40,9 +40,9 @@ func (s *Sender) Validate(t *Target) error {
 		r.add(fmt.Sprintf("secrets[%d]", i), err)
 	}
 	switch t.Mode {
-	case "", Plain, Binary, Structured:
+	case "", Plain, Binary, Structured, Notificaties:
 	default:
-		r.fault("mode", "is not one of plain, binary, structured")
+		r.fault("mode", "is not one of plain, binary, structured, notificaties")
 	}
 	if t.Timeout < 0 || t.Timeout > MaxTimeout {
 		r.fault("timeout", "must be from 1ms to "+MaxTimeout.String())

@@ -29,16 +29,17 @@ type EventAccepted struct {
 
 // StoredEvent is an event without its data.
 type StoredEvent struct {
-	ID         string            `json:"id"`
-	Source     string            `json:"source"`
-	Topic      string            `json:"topic"`
-	Type       string            `json:"type"`
-	Subject    string            `json:"subject,omitempty"`
-	Time       time.Time         `json:"time" doc:"When it happened, as its publisher says."`
-	Attributes map[string]string `json:"attributes,omitempty"`
-	Actor      string            `json:"actor,omitempty" doc:"Who published it."`
-	Received   time.Time         `json:"received" doc:"When it was stored."`
-	Matched    int               `json:"matched" doc:"How many subscriptions it is for."`
+	ID          string            `json:"id"`
+	Source      string            `json:"source"`
+	Topic       string            `json:"topic"`
+	Type        string            `json:"type"`
+	Subject     string            `json:"subject,omitempty"`
+	Time        time.Time         `json:"time" doc:"When it happened, as its publisher says."`
+	Attributes  map[string]string `json:"attributes,omitempty"`
+	ContentType string            `json:"contentType,omitempty" doc:"Of the data. Absent: application/json."`
+	Actor       string            `json:"actor,omitempty" doc:"Who published it."`
+	Received    time.Time         `json:"received" doc:"When it was stored."`
+	Matched     int               `json:"matched" doc:"How many subscriptions it is for."`
 }
 
 // EventPage is a page of events, newest first.

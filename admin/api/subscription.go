@@ -16,7 +16,7 @@ type Subscription struct {
 	Secrets       []SigningSecret   `json:"secrets,omitempty" nullable:"false" doc:"They sign each request as Standard Webhooks do: each that has not ended, so that one can take over from another. Absent: requests are not signed."`
 	Authorization *Authorization    `json:"authorization,omitempty" doc:"How requests are authorized. Absent: they are not."`
 	TLS           *SubscriberTLS    `json:"tls,omitempty" doc:"What an https URL, and the token endpoint, need besides the authorities of the system."`
-	Mode          string            `json:"mode,omitempty" enum:"plain,binary,structured" doc:"plain: the data of the event is the body; binary and structured: as CloudEvents 1.0 say. Absent: plain."`
+	Mode          string            `json:"mode,omitempty" enum:"plain,binary,structured,notificaties" doc:"plain: the data of the event is the body; binary and structured: as CloudEvents 1.0 say; notificaties: structured, and a notification of the Notificaties API becomes a CloudEvent as Open Notificaties makes it. Absent: plain."`
 	Schedule      *Schedule         `json:"schedule,omitempty" doc:"When a message that was not delivered is tried again. Absent: as the node is configured."`
 	Concurrency   int               `json:"concurrency,omitempty" minimum:"0" maximum:"256" doc:"Requests at a time. Absent: 8."`
 	Rate          *Rate             `json:"rate,omitempty" doc:"The most requests in a period, of each node. Absent: no limit."`

@@ -41,6 +41,7 @@ CREATE TABLE hf_event (
   subject    text NOT NULL,
   at         bigint NOT NULL,              -- by the publisher's clock
   attributes text NOT NULL,                -- JSON
+  media      text NOT NULL,                -- type of the payload; empty: application/json
   actor      text NOT NULL,
   matched    bigint NOT NULL,
   version    bigint NOT NULL,              -- of the subscriptions that it was matched against

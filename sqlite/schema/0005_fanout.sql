@@ -44,6 +44,7 @@ CREATE TABLE hf_event (
   subject    TEXT NOT NULL,
   at         INTEGER NOT NULL,            -- by the publisher's clock
   attributes TEXT NOT NULL,               -- JSON
+  media      TEXT NOT NULL,               -- type of the payload; empty: application/json
   actor      TEXT NOT NULL,
   matched    INTEGER NOT NULL,
   version    INTEGER NOT NULL,            -- of the subscriptions that it was matched against
