@@ -44,6 +44,14 @@ func (c *Config) Changes(to *Config) []string {
 			changed[setting.Join("receive.secrets", name)+" secret"] = true
 		}
 	}
+	for name, n := range to.Notificaties.Clients {
+		if old, there := c.Notificaties.Clients[name]; there && !sameSecrets(old, n) {
+			changed[setting.Join("notificaties.clients", name)+" secret"] = true
+		}
+	}
+	if a, b := c.Notificaties.Authority, to.Notificaties.Authority; a != nil && b != nil && !sameSecrets(*a, *b) {
+		changed["notificaties.authority secret"] = true
+	}
 	return slices.Sorted(maps.Keys(changed))
 }
 

@@ -33,6 +33,7 @@ func check(r *setting.Report, c *Config) {
 		r.Fault("drain", setting.FormatDuration(c.Drain), setting.Problem{What: "is longer than stop, " + setting.FormatDuration(c.Stop) + ", which it is a part of", Fix: "make stop longer, or drain shorter"})
 	}
 	checkReceive(r, c)
+	checkNotificaties(r, c)
 }
 
 func checkListen(r *setting.Report, c *Config) {

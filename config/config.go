@@ -41,6 +41,7 @@ type Config struct {
 	Central       Central               // of a site
 	Notifications Notifications         // of every node that is not a site
 	Webhooks      Webhooks              // of every node that is not a site
+	Notificaties  Notificaties          // of every node that is not a site
 	Secrets       Keyring               // of every node that is not a site
 	Sites         map[string]SiteLimits // of central, by site or OtherSites
 }

@@ -58,6 +58,8 @@ func leaves(tb testing.TB, text []byte) map[string][]string {
 				key = "SOURCE"
 			case "receive.endpoints":
 				key = "ENDPOINT"
+			case "notificaties.clients":
+				key = "CLIENT"
 			case "destinations.NAME.call.headers":
 				key = "HEADER"
 			case "destinations.NAME.write.statements":

@@ -59,6 +59,8 @@ func configKeys(kinds []adapter.Kind) setting.Section[Config] {
 			Only(func(_ any, c *Config) bool { return c.Role != Site }),
 		setting.Group("webhooks", func(c *Config) *Webhooks { return &c.Webhooks }, webhookKeys(), 0).
 			Only(func(_ any, c *Config) bool { return c.Role != Site }),
+		setting.Group("notificaties", func(c *Config) *Notificaties { return &c.Notificaties }, notificatiesKeys(), 0).
+			Only(func(_ any, c *Config) bool { return c.Role != Site }),
 		setting.Group("secrets", func(c *Config) *Keyring { return &c.Secrets }, keyringKeys(), 0).UnlessEmpty().
 			Only(func(_ any, c *Config) bool { return c.Role != Site }),
 		setting.Named("sites", func(c *Config) *map[string]SiteLimits { return &c.Sites }, setting.Each("SITE", siteKeys())).

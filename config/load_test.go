@@ -72,7 +72,8 @@ func TestDefaults(t *testing.T) {
 		Notifications: config.Notifications{
 			Poll: time.Second, Retention: 365 * day, Sweep: time.Hour, Stuck: 10 * time.Minute, Window: time.Minute,
 		},
-		Webhooks: config.Webhooks{Retention: 30 * day, Backoff: "exponential", Factor: 25 * time.Second, Base: 4, Cap: 52_000 * time.Second, Retries: 7},
+		Webhooks:     config.Webhooks{Retention: 30 * day, Backoff: "exponential", Factor: 25 * time.Second, Base: 4, Cap: 52_000 * time.Second, Retries: 7},
+		Notificaties: config.Notificaties{Callbacks: config.CallbacksProtected, Links: true},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)

@@ -45,19 +45,19 @@ const (
 // ErrInvalid.
 func (s *Subscription) Ask(a *Abonnement) error {
 	var topics []string
-	var any []filter.Filter
+	var ways []filter.Filter
 	for _, g := range a.Kanalen {
 		topics = append(topics, g.Naam)
-		any = append(any, filter.Filter{Topics: []string{g.Naam}, Attributes: g.Filters})
+		ways = append(ways, filter.Filter{Topics: []string{g.Naam}, Attributes: g.Filters})
 	}
 	if a.SendCloudEvents {
 		for _, g := range a.CloudEventFilters {
 			topics = append(topics, CloudEvents)
-			any = append(any, g.filter())
+			ways = append(ways, g.filter())
 		}
 	}
-	f := filter.Filter{Any: any}
-	if len(any) == 0 {
+	f := filter.Filter{Any: ways}
+	if len(ways) == 0 {
 		f.Not = &filter.Filter{}
 	}
 	slices.Sort(topics)

@@ -65,6 +65,9 @@ func (n *Node) addHub(ctx context.Context, r *role) error {
 		defer sender.Close()
 		return routes.Run(ctx)
 	}}, run.Part{Name: "event sweeper", Run: sweeper.Run})
+	if err := n.addNotificaties(ctx, r, hub, sender); err != nil {
+		return err
+	}
 	operate := r.operate
 	r.operate = func(s *admin.Service) {
 		operate(s)

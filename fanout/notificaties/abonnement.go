@@ -74,7 +74,9 @@ func (s *Server) listAbonnementen(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	all = slices.DeleteFunc(all, func(one fanout.Subscription) bool { return one.Abonnement == nil })
-	slices.SortFunc(all, func(a, b fanout.Subscription) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b fanout.Subscription) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+	})
 	list := make([]abonnement, len(all))
 	for i := range all {
 		list[i] = s.abonnementOf(r, &all[i])

@@ -67,7 +67,7 @@ func (f *fields) kanalen(list []any) (groups []fanout.FilterGroup) {
 	f.each("kanalen", list, func(f *fields) {
 		var g fanout.FilterGroup
 		g.Naam, _ = f.text("naam", textRules{required: true, most: maxNaam})
-		g.Filters, _ = f.texts("filters", textRules{most: maxValue})
+		g.Filters = f.texts("filters", textRules{most: maxValue})
 		groups = append(groups, g)
 	})
 	return groups
@@ -77,7 +77,7 @@ func (f *fields) cloudEventFilters(list []any) (groups []fanout.CloudEventFilter
 	f.each("cloudeventFilters", list, func(f *fields) {
 		var g fanout.CloudEventFilter
 		g.TypeSubstring, _ = f.text("typeSubstring", textRules{required: true, most: maxSubstring})
-		g.Filters, _ = f.texts("filters", textRules{most: maxValue})
+		g.Filters = f.texts("filters", textRules{most: maxValue})
 		groups = append(groups, g)
 	})
 	return groups

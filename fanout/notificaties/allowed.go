@@ -71,10 +71,10 @@ func (s *Server) identify(r *http.Request) (c Client, err error) {
 	if err != nil {
 		return c, err
 	}
-	id, ok := t.client.(string)
 	if t.client == nil {
 		return c, forbidden("missing-client-identifier", "Het JWT heeft geen client_id.")
 	}
+	id, _ := t.client.(string)
 	if c, ok = s.Client(id); !ok || c.Secret == "" {
 		return c, forbidden("invalid-client-identifier", "De client_id van het JWT is hier niet bekend.")
 	}

@@ -78,7 +78,7 @@ func value(dec *jsontext.Decoder) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch kind := t.Kind(); kind {
+	switch t.Kind() { //nolint:exhaustive // a token that is read has no other kind than null
 	case jsontext.KindBeginObject:
 		all := map[string]any{}
 		for dec.PeekKind() != jsontext.KindEndObject {

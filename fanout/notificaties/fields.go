@@ -107,15 +107,15 @@ func (f *fields) list(name string) (list []any, ok bool) {
 }
 
 // texts reads an object whose values are texts.
-func (f *fields) texts(name string, rules textRules) (map[string]string, bool) {
+func (f *fields) texts(name string, rules textRules) map[string]string {
 	v, ok := f.given(name, false)
 	if !ok {
-		return nil, false
+		return nil
 	}
 	all, ok := v.(map[string]any)
 	if !ok {
 		f.fault(name, "not_a_dict", "Er wordt een object verwacht.")
-		return nil, false
+		return nil
 	}
 	out := make(map[string]string, len(all))
 	below := fields{f.at + name + ".", all, f.faults}
@@ -124,5 +124,5 @@ func (f *fields) texts(name string, rules textRules) (map[string]string, bool) {
 			out[key] = s
 		}
 	}
-	return out, true
+	return out
 }

@@ -193,9 +193,13 @@ func (s *Server) checkLink(ctx context.Context, f *fields, link string) {
 // probeTime is how long a foreign server may take to answer while a client waits.
 const probeTime = 10 * time.Second
 
-func (s *Server) putKanaal(w http.ResponseWriter, r *http.Request) error { return s.changeKanaal(w, r, true) }
+func (s *Server) putKanaal(w http.ResponseWriter, r *http.Request) error {
+	return s.changeKanaal(w, r, true)
+}
 
-func (s *Server) patchKanaal(w http.ResponseWriter, r *http.Request) error { return s.changeKanaal(w, r, false) }
+func (s *Server) patchKanaal(w http.ResponseWriter, r *http.Request) error {
+	return s.changeKanaal(w, r, false)
+}
 
 func (s *Server) changeKanaal(w http.ResponseWriter, r *http.Request, whole bool) error {
 	c, err := s.allowed(r, Publish)

@@ -11,7 +11,7 @@ import (
 
 // Problem is why a request was refused, as a problem document (RFC 9457) of the Dutch APIs. Clients
 // decide by Code.
-type Problem struct {
+type Problem struct { //nolint:errname // the name of RFC 9457
 	Class         string         `json:"-"` // of the upstream's exception: the last part of type
 	Code          string         `json:"code"`
 	Title         string         `json:"title"`
@@ -102,7 +102,7 @@ func tooLarge(most int64) *Problem {
 }
 
 func throttled() *Problem {
-	return problem(http.StatusTooManyRequests, "Throttled", "throttled", "Te veel aanvragen.", "Er komen te veel onbekende tokens van dit adres: wacht even.")
+	return problem(http.StatusTooManyRequests, "Throttled", "throttled", "Te veel aanvragen.", "Er komen te veel onbekende tokens: wacht even.")
 }
 
 func busy() *Problem {

@@ -46,5 +46,5 @@ func page(title, body string) string {
 func showPage(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
-	_, _ = w.Write([]byte(text)) // the caller has gone away
+	_, _ = w.Write([]byte(text)) //nolint:gosec // of texts of ours; an error says that the caller has gone away
 }

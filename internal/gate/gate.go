@@ -96,6 +96,7 @@ type gate struct {
 	watch  serve.Watch  // limits refused tokens
 	bodies *serve.Room
 	routes []Route
+	mux    *http.ServeMux
 }
 
 // New returns a handler of routes behind a gate. Nil log: silent. The error holds every fault of the routes.
@@ -106,6 +107,7 @@ func New(s Settings, k Keys, routes []Route, log *slog.Logger) (http.Handler, er
 	}
 	g := &gate{Settings: s, Keys: k, Logger: log, few: serve.FewLines(log), bodies: serve.NewRoom(cmp.Or(s.MaxBodies, DefaultMaxBodies)), routes: routes}
 	mux := http.NewServeMux()
+	g.mux = mux
 	var faults []error
 	for _, r := range routes {
 		if err := r.check(); err != nil {

@@ -40,9 +40,8 @@ func (g *gate) guard(next http.Handler) http.Handler {
 
 // signed reports whether the request goes to a route that proves its sender.
 func (g *gate) signed(r *http.Request) bool {
-	return slices.ContainsFunc(g.routes, func(m Route) bool {
-		return m.Signed && m.Pattern == r.Method+" "+r.URL.Path
-	})
+	_, pattern := g.mux.Handler(r)
+	return slices.ContainsFunc(g.routes, func(m Route) bool { return m.Signed && m.Pattern == pattern })
 }
 
 func (g *gate) answersTo(hostport string) bool {
