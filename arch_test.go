@@ -71,9 +71,9 @@ var mayImport = map[string][]string{
 	"web":                 {"admin", "admin/api"},
 	"config":              {"adapter"}, // the contract of kinds, and none of them: node hands them in
 	"gen":                 {},
-	"node":                {everything},                                                                                                        // the one place that knows all
-	"doctor":              {".", "adapter", "admin", "admin/api", "admin/client", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
-	"cmd/holdfast":        {"node", "doctor", "config", "admin/api", "admin/client", "link", "gen", "cmd/holdfast/internal/demo"},              // link: enroll talks to central, not to a node
+	"node":                {everything},                                                                                                                                     // the one place that knows all
+	"doctor":              {".", "adapter", "admin", "admin/api", "admin/client", "config", "link", "sqlite", "postgres", "transport", "wire"},                              // looks at all that a node needs, and is no part of one
+	"cmd/holdfast":        {"node", "doctor", "config", "admin/api", "admin/client", "link", "gen", "cmd/holdfast/internal/demo", "cmd/holdfast/internal/opennotificaties"}, // link: enroll talks to central, not to a node
 
 	// Kinds of destinations: their settings, and what is made of them. They stand apart
 	// from the adapters, which programs use without any configuration.
@@ -82,7 +82,8 @@ var mayImport = map[string][]string{
 
 	"examples/receivers/go": {}, // for subscribers: the standard library alone
 
-	"cmd/holdfast/internal/demo": {}, // runs nodes as others do: as processes, by their API
+	"cmd/holdfast/internal/demo":             {}, // runs nodes as others do: as processes, by their API
+	"cmd/holdfast/internal/opennotificaties": {}, // reads a file, and knows no node
 }
 
 func TestImportsFollowTheTable(t *testing.T) {

@@ -23,6 +23,8 @@ type Hub struct {
 	// NewSecret makes a secret that signs, of the kind that the subscription has. public is what a receiver verifies
 	// with, if that is not the secret itself.
 	NewSecret func(s *fanout.Subscription) (secret, public string, err error)
+	// Open opens a sealed secret of a subscription whose other settings are set.
+	Open func(s *fanout.Subscription, secret fanout.Sealed) (string, error)
 	// Check returns the faults of how a subscription is delivered, each a *holdfast.FieldError.
 	Check func(s *fanout.Subscription) error
 	// Unready returns why nobody is called for a subscription, by the fault of this node; empty: it is ready.
@@ -138,6 +140,11 @@ func (s Topics) Put(ctx context.Context, name string, spec *api.TopicSpec, only 
 		}
 		if is.same() {
 			return topicOf(&old), nil
+		}
+		if only.DryRun {
+			out = topicOf(&t)
+			out.Version = ""
+			return out, nil
 		}
 		t.Version = old.Version
 		if t.Version, err = hub.Book.Store().PutTopic(ctx, t, Actor(ctx)); err != nil {

@@ -59,6 +59,9 @@ func checkLine(field, text string, most int) []api.Fault {
 type Conditions struct {
 	IfMatch     string `header:"If-Match" doc:"The version that you have seen, from the header ETag. If it is not the present version, nothing is changed."`
 	IfNoneMatch string `header:"If-None-Match" doc:"A star (*). If the name exists already, nothing is changed."`
+	// DryRun returns what would be stored, and stores nothing. It has no version, unless it is stored
+	// already. Only topics and subscriptions can do this.
+	DryRun bool
 }
 
 // state is what conditions are compared with.

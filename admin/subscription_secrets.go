@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"crypto/subtle"
 	"fmt"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
@@ -58,6 +59,12 @@ func (s Subscriptions) seal(one *fanout.Subscription, spec *api.SubscriptionSpec
 				faults = append(faults, api.Fault{Field: field, Value: api.Clip(given.Mark), Problem: "has no value, and is no mark of a secret that this subscription has"})
 			}
 			return kept[use][given.Mark]
+		}
+		for _, text := range kept[use] { // the same secret again changes nothing
+			was, err := s.Hub.Open(one, fanout.Sealed{Use: use, Field: field, Text: &text})
+			if err == nil && subtle.ConstantTimeCompare([]byte(was), []byte(given.Value)) == 1 {
+				return text
+			}
 		}
 		text, err := s.Hub.Seal(one, use, given.Value)
 		if err != nil {

@@ -183,6 +183,11 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, spe
 	if is.same() {
 		return s.show(ctx, &old), nil
 	}
+	if only.DryRun {
+		out = s.show(&one)
+		out.Version = ""
+		return out, nil
+	}
 	return s.store(ctx, one)
 }
 

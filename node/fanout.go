@@ -26,6 +26,7 @@ func (n *Node) addHub(ctx context.Context, r *role, o *office) error {
 	book := fanout.NewBook(n.kept.Fanout, n.log)
 	hub := &admin.Hub{
 		Publisher: &fanout.Publisher{Bundles: n.store, Book: book, Source: n.cfg.Source()}, Book: book, Schedule: scheduleOf(conf),
+		Open: n.opened,
 		Seal: func(s *fanout.Subscription, use fanout.Use, secret string) (string, error) {
 			return n.secrets.ring.Load().Seal(boundTo(s, use), []byte(secret))
 		},

@@ -190,3 +190,50 @@ func TestFaultsOfAnAuthorization(t *testing.T) {
 		}
 	}
 }
+
+// A subscription that is given again with the same secrets keeps its version. A dry run finds what a change
+// would find, says whether it would change anything, and stores nothing.
+func TestTheSameAgainAndDryRuns(t *testing.T) {
+	t.Parallel()
+	url := serve(t, withKeys(t, *parse(t, "webhooks: {addresses: [127.0.0.0/8]}"), 1))
+	hub, err := client.New(url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := func(secret, host string) api.SubscriptionSpec {
+		return api.SubscriptionSpec{
+			Topics: []string{"*"}, URL: "https://" + host + ":1/a", Secrets: []api.SigningSecret{{Value: "whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGU="}},
+			Authorization: &api.Authorization{Kind: "key", Header: "Authorization", Secret: api.KeptSecret{Value: secret}},
+		}
+	}
+	if s, err := hub.Subscriptions().Check(t.Context(), "shop", spec(givenCredential, "127.0.0.1")); err != nil || s.Version != "" || s.Authorization.Secret.Mark == "" {
+		t.Errorf("a dry run of a new one: %+v, %v", s, err)
+	}
+	if _, err := hub.Subscriptions().Get(t.Context(), "shop"); err == nil {
+		t.Error("a dry run stored it")
+	}
+	first, err := hub.Subscriptions().Put(t.Context(), "shop", spec(givenCredential, "127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		secret, host string
+		same         bool
+	}{"the same": {givenCredential, "127.0.0.1", true}, "another secret": {"other", "127.0.0.1", false}, "another host": {givenCredential, "127.0.0.2", false}} {
+		if s, err := hub.Subscriptions().Check(t.Context(), "shop", spec(x.secret, x.host)); err != nil || (s.Version == first.Version) != x.same || !x.same && s.Version != "" {
+			t.Errorf("%s: version %q, %v; the present one is %s", name, s.Version, err, first.Version)
+		}
+	}
+	if s, err := hub.Subscriptions().Put(t.Context(), "shop", spec(givenCredential, "127.0.0.1")); err != nil || s.Version != first.Version {
+		t.Errorf("the same again: version %s, %v; it was %s", s.Version, err, first.Version)
+	}
+	if _, err := hub.Subscriptions().Check(t.Context(), "shop", api.SubscriptionSpec{Topics: []string{"*"}}); err == nil || !strings.Contains(err.Error(), "url") {
+		t.Errorf("a dry run of a faulty one: %v", err)
+	}
+	if topic, err := hub.Topics().Check(t.Context(), "orders", api.TopicSpec{}); err != nil || topic.Version != "" {
+		t.Errorf("a dry run of a new topic: %+v, %v", topic, err)
+	}
+	if all, err := hub.Topics().List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("a dry run stored a topic: %+v, %v", all, err)
+	}
+}

@@ -33,6 +33,11 @@ func (t Topics) Put(ctx context.Context, name string, spec api.TopicSpec) (api.T
 	return send[api.Topic](ctx, t.c, http.MethodPut, topicPath(name), nil, spec)
 }
 
+// Check does what Put would do but for storing it: the answer has a version only if nothing would change.
+func (t Topics) Check(ctx context.Context, name string, spec api.TopicSpec) (api.Topic, error) {
+	return send[api.Topic](ctx, t.c, http.MethodPut, topicPath(name), dryRun(), spec)
+}
+
 // Delete removes a topic.
 func (t Topics) Delete(ctx context.Context, name string) error {
 	return t.c.do(ctx, http.MethodDelete, topicPath(name), nil, nil, nil)
@@ -77,6 +82,13 @@ func (s Subscriptions) Create(ctx context.Context, spec api.SubscriptionSpec) (a
 func (s Subscriptions) Put(ctx context.Context, id string, spec api.SubscriptionSpec) (api.Subscription, error) {
 	return send[api.Subscription](ctx, s.c, http.MethodPut, subscriptionPath(id), nil, spec)
 }
+
+// Check does what Put would do but for storing it: the answer has a version only if nothing would change.
+func (s Subscriptions) Check(ctx context.Context, id string, spec api.SubscriptionSpec) (api.Subscription, error) {
+	return send[api.Subscription](ctx, s.c, http.MethodPut, subscriptionPath(id), dryRun(), spec)
+}
+
+func dryRun() url.Values { return url.Values{"dryRun": {"true"}} }
 
 // Delete removes a subscription.
 func (s Subscriptions) Delete(ctx context.Context, id string) error {

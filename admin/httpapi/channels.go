@@ -103,4 +103,10 @@ func channels(b *builder) {
 	})
 }
 
-func etag(version string) string { return `"` + version + `"` }
+// etag returns the entity tag of a version; empty: there is none, and no tag.
+func etag(version string) string {
+	if version == "" {
+		return ""
+	}
+	return `"` + version + `"`
+}

@@ -19,6 +19,7 @@ type putTopicInput struct {
 	admin.Conditions
 	WithBody
 	Name string `path:"name" doc:"The topic's name."`
+	Dry  bool   `query:"dryRun" doc:"Only check it, and show what would be stored: without a version, unless it is stored already."`
 }
 
 type deleteTopicInput struct {
@@ -63,6 +64,7 @@ func topics(b *builder) {
 		problems:     map[api.Sort]string{api.Changed: changedVersion, api.DiskFull: fullUnchanged, api.Unsupported: noFanout},
 		bodyRequired: true, requestSample: json.RawMessage(`{"description":"What happens to orders"}`),
 	}, func(ctx context.Context, in *putTopicInput, req *api.TopicSpec, wrong []api.Fault) (*topicOutput, error) {
+		in.DryRun = in.Dry
 		return topicAnswer(all.Put(ctx, in.Name, req, in.Conditions, wrong...))
 	})
 	handle(b, route{

@@ -21,7 +21,8 @@ type subscriptionInput struct {
 type putSubscriptionInput struct {
 	admin.Conditions
 	WithBody
-	ID string `path:"id" doc:"The subscription's id."`
+	ID  string `path:"id" doc:"The subscription's id."`
+	Dry bool   `query:"dryRun" doc:"Only check it, and show what would be stored: without a version, unless it is stored already."`
 }
 
 type deleteSubscriptionInput struct {
@@ -76,6 +77,7 @@ func subscriptions(b *builder) {
 		description: "Which events it gets holds for those that are published from now on; where and how they are delivered holds for those that wait, too. Its state stays.",
 		problems:    store, bodyRequired: true, bodyLimit: bodyOfSubscription, requestSample: sample,
 	}, func(ctx context.Context, in *putSubscriptionInput, req *api.SubscriptionSpec, wrong []api.Fault) (*subscriptionOutput, error) {
+		in.DryRun = in.Dry
 		return subscriptionAnswer(all.Put(ctx, in.ID, req, in.Conditions, wrong...))
 	})
 	handle(b, route{

@@ -220,10 +220,16 @@ func (s *Set) Clean(text string) string {
 
 // pieces calls found for each long enough part that a text and a form have in common. Such a part
 // contains one of the blocks of half that length into which the text is divided, so only these are
-// looked up.
+// looked up. A block that lies in a part that was found, with another block behind it, is left out: whatever
+// contains it also contains the block that has found that part, or the last one in it. So a text of one
+// letter is no work for minutes.
 func pieces(text, form string, found func(from, to int)) {
 	const block = piece / 2
+	reach := 0
 	for at := 0; at+block <= len(text); at += block {
+		if reach >= at+piece {
+			continue
+		}
 		each(form, text[at:at+block], func(in, end int) {
 			from, to := at, at+block
 			for from > 0 && in > 0 && text[from-1] == form[in-1] {
@@ -234,6 +240,7 @@ func pieces(text, form string, found func(from, to int)) {
 			}
 			if to-from >= piece {
 				found(from, to)
+				reach = max(reach, to)
 			}
 		})
 	}
