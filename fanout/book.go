@@ -221,12 +221,13 @@ func (b *Book) refresh(ctx context.Context, age time.Duration) error {
 		}
 		from = some[len(some)-1].Version
 	}
+	ready := b.compile(ctx, subscriptions)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if anew {
 		b.clear()
 	}
-	b.take(ctx, topics, subscriptions)
+	b.take(topics, subscriptions, ready)
 	if version > after {
 		b.takeUsual(usual)
 	}
@@ -244,8 +245,20 @@ func (b *Book) clear() {
 	b.index = &filter.Index{}
 }
 
+// compile makes subscriptions ready for the index, before anybody waits for that.
+func (b *Book) compile(ctx context.Context, subscriptions []Subscription) []filter.Compiled {
+	ready := make([]filter.Compiled, len(subscriptions))
+	for i := range subscriptions {
+		var err error
+		if ready[i], err = subscriptions[i].compile(); err != nil { // it alone gets nothing
+			b.log.ErrorContext(ctx, "a subscription gets nothing", slog.String("subscription", subscriptions[i].ID), slog.Any("error", err))
+		}
+	}
+	return ready
+}
+
 // take takes over changes. The caller holds the lock.
-func (b *Book) take(ctx context.Context, topics []Topic, subscriptions []Subscription) {
+func (b *Book) take(topics []Topic, subscriptions []Subscription, ready []filter.Compiled) {
 	for _, t := range topics {
 		if b.topics[t.Name] = t; t.Gone {
 			delete(b.topics, t.Name)
@@ -254,13 +267,7 @@ func (b *Book) take(ctx context.Context, topics []Topic, subscriptions []Subscri
 	for i := range subscriptions {
 		s := &subscriptions[i]
 		b.all[s.ID], b.changed[s.ID] = *s, struct{}{}
-		if s.Gone || s.State == Disabled {
-			b.index.Remove(s.ID)
-			continue
-		}
-		if err := s.enter(b.index); err != nil { // it alone gets nothing
-			b.log.ErrorContext(ctx, "a subscription gets nothing", slog.String("subscription", s.ID), slog.Any("error", err))
-		}
+		b.index.Put(ready[i])
 	}
 }
 

@@ -78,12 +78,15 @@ func (s *Subscription) filter() (filter.Filter, error) {
 	return filter.Parse(s.Filter)
 }
 
-// enter makes an index match what a subscription asks for. If that is not readable, it matches nothing.
-func (s *Subscription) enter(x *filter.Index) error {
+// compile makes ready what a subscription asks for. If that is not readable, it asks for nothing.
+func (s *Subscription) compile() (filter.Compiled, error) {
+	if s.Gone || s.State == Disabled {
+		return filter.Compile(s.ID, nil, filter.Filter{})
+	}
 	f, err := s.filter()
 	if err != nil {
-		x.Remove(s.ID)
-		return err
+		none, _ := filter.Compile(s.ID, nil, filter.Filter{})
+		return none, err
 	}
-	return x.Set(s.ID, s.Topics, f)
+	return filter.Compile(s.ID, s.Topics, f)
 }

@@ -17,8 +17,9 @@ const (
 type limiter struct {
 	mu    sync.Mutex
 	rate  Rate
-	times []time.Time // when the last calls began, as a ring once there are so many
-	next  int         // the oldest of them
+	began time.Time       // what times count from
+	times []time.Duration // when the last calls began, as a ring once there are so many
+	next  int             // the oldest of them
 }
 
 // take lets a call begin now and returns zero, or returns how long it is until one may begin.
@@ -26,16 +27,17 @@ func (l *limiter) take(rate Rate, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rate != rate {
-		l.rate, l.times, l.next = rate, nil, 0
+		l.rate, l.began, l.times, l.next = rate, now, nil, 0
 	}
+	at := now.Sub(l.began)
 	if len(l.times) < rate.Count {
-		l.times = append(l.times, now)
+		l.times = append(l.times, at)
 		return 0
 	}
-	if wait := l.times[l.next].Add(rate.Per).Sub(now); wait > 0 {
+	if wait := l.times[l.next] + rate.Per - at; wait > 0 {
 		return wait
 	}
-	l.times[l.next] = now
+	l.times[l.next] = at
 	l.next = (l.next + 1) % len(l.times)
 	return 0
 }

@@ -45,6 +45,8 @@ func (r *Routes) Run(ctx context.Context) error {
 	r.couriers = map[string]*courier{}
 	tick := time.NewTicker(freshFor)
 	defer tick.Stop()
+	forget := time.NewTicker(forgetEvery)
+	defer forget.Stop()
 	for {
 		if err := r.follow(ctx); err != nil && ctx.Err() == nil {
 			if errors.Is(err, holdfast.ErrClosed) {
@@ -57,6 +59,10 @@ func (r *Routes) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		case <-r.Book.ring:
+		case <-forget.C:
+			if err := r.Book.forget(ctx); err != nil && ctx.Err() == nil {
+				r.Logger.WarnContext(ctx, "deleted subscriptions not forgotten", slog.Any("error", err))
+			}
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Index holds the filters of subscriptions. The zero value is empty and ready. Several goroutines
-// may use an Index. Set and Remove hold the others up, for about a millisecond at most: filters are compiled before.
+// may use an Index. Put, Set and Remove hold the others up, for about a millisecond at most: filters are compiled before.
 type Index struct {
 	mu   sync.RWMutex
 	subs map[string]*subscription
@@ -26,14 +26,19 @@ type subscription struct {
 // EveryTopic among the topics of a subscription stands for all of them.
 const EveryTopic = "*"
 
-// Set adds a subscription, or replaces it. It gets the events of its topics that meet f. Without
-// topics it gets none. If f is not valid, whatever the limits, Set returns what Validate says, and the
-// subscription gets no events until it is set again; the others are not affected.
-func (x *Index) Set(id string, topics []string, f Filter) error {
+// Compiled is what a subscription asks for, ready for an index. The zero value asks for nothing.
+type Compiled struct {
+	id  string
+	sub *subscription // nil: no event
+}
+
+// Compile makes ready what a subscription asks for: the events of its topics that meet f. Without topics it gets
+// none. If f is not valid, whatever the limits, Compile returns what Validate says, and a Compiled that gets none.
+// It may take milliseconds, and holds nobody up.
+func Compile(id string, topics []string, f Filter) (Compiled, error) {
 	err := f.Validate(unlimited())
 	if err != nil || len(topics) == 0 {
-		x.Remove(id)
-		return err
+		return Compiled{id: id}, err
 	}
 	s := &subscription{id: id, clause: compile(&f)}
 	if !slices.Contains(topics, EveryTopic) {
@@ -42,18 +47,32 @@ func (x *Index) Set(id string, topics []string, f Filter) error {
 	for _, w := range ways(&s.clause) {
 		s.entries = append(s.entries, entry{of: s, atoms: w})
 	}
+	return Compiled{id, s}, nil
+}
+
+// Put adds a subscription, or replaces it. A Compiled is put into one index, once.
+func (x *Index) Put(c Compiled) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.remove(id)
+	x.remove(c.id)
+	if c.sub == nil {
+		return
+	}
 	if x.subs == nil {
 		x.subs, x.shared = map[string]*subscription{}, map[atom]int{}
 	}
-	x.subs[id] = s
-	for i := range s.entries {
-		x.arrange(s.entries[i].atoms)
-		x.root.add(&s.entries[i], 0)
+	x.subs[c.id] = c.sub
+	for i := range c.sub.entries {
+		x.arrange(c.sub.entries[i].atoms)
+		x.root.add(&c.sub.entries[i], 0)
 	}
-	return nil
+}
+
+// Set is Compile and Put. The others are not affected by an error.
+func (x *Index) Set(id string, topics []string, f Filter) error {
+	c, err := Compile(id, topics, f)
+	x.Put(c)
+	return err
 }
 
 // Remove removes a subscription, if there is one.
