@@ -261,14 +261,18 @@ func missAndCatchUp(t *testing.T, url string, switching func(away bool) (driver,
 		_, list := trail(t, a, id)
 		for i := range list {
 			if r := &list[i]; r.Kind == "MessageSend" {
-				var of struct{ Attempt int }
+				var of struct {
+					Attempt int `json:"attempt"`
+				}
 				if err := json.Unmarshal(r.Extra, &of); err != nil {
 					t.Fatal(err)
 				}
 				got = append(got, fmt.Sprint(r.Status, " ", of.Attempt))
 			}
 		}
-		var made struct{ Tries int }
+		var made struct {
+			Tries int `json:"tries"`
+		}
 		_, answer := ask(t, "GET", url+"/v1/messages/"+id, "")
 		if err := json.Unmarshal([]byte(answer), &made); err != nil || made.Tries == 0 {
 			t.Fatal(answer, err)

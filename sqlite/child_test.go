@@ -141,6 +141,9 @@ func child(role string, args []string) {
 	case "surge":
 		surge(args)
 		return
+	case "audit":
+		auditSurge(args)
+		return
 	}
 	p := &tap{}
 	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{Source: "test", Adopt: true}.With(p.wrap))

@@ -175,7 +175,7 @@ type acks struct{ said map[string]map[string]bool }
 
 func newAcks() *acks {
 	a := &acks{map[string]map[string]bool{}}
-	for _, word := range []string{saidEnqueued, saidDelivered, saidParked, saidProcessed, saidKept} {
+	for _, word := range []string{saidEnqueued, saidDelivered, saidParked, saidProcessed, saidKept, saidCalled, saidSigned} {
 		a.said[word] = map[string]bool{}
 	}
 	return a
@@ -201,9 +201,15 @@ type surger struct {
 
 func surgeOn(t *testing.T, d *powerDisk, book *acks, durability, prefix string, checkpoint int) *surger {
 	t.Helper()
+	return childOn(t, book, "surge", filepath.Join(d.dir, "holdfast.db"), durability, prefix, fmt.Sprint(checkpoint))
+}
+
+// childOn starts a child that works on a disk, and says what is acknowledged.
+func childOn(t *testing.T, book *acks, role string, args ...string) *surger {
+	t.Helper()
 	p := &surger{t: t, book: book}
-	p.cmd = exec.Command(os.Args[0], filepath.Join(d.dir, "holdfast.db"), durability, prefix, fmt.Sprint(checkpoint))
-	p.cmd.Env = append(os.Environ(), childEnv+"=surge")
+	p.cmd = exec.Command(os.Args[0], args...)
+	p.cmd.Env = append(os.Environ(), childEnv+"="+role)
 	var w *os.File
 	var err error
 	if p.out, w, err = os.Pipe(); err != nil {
