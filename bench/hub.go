@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/internal/keyring"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/nodestore"
-	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
 // Common values of all events of the measures.
@@ -38,20 +38,39 @@ func event() fanout.Event {
 	}
 }
 
+// hubStore is a store of either kind.
+type hubStore interface {
+	hf.Store
+	hf.Lanes
+	hf.Bundler
+	hf.Outbox
+	hf.InboxLog
+	side.Base
+	Close() error
+}
+
 // hub takes events and keeps subscriptions, as a node does. Secrets are sealed.
 type hub struct {
-	db        *sqlite.DB
+	db        hubStore
 	ring      *keyring.Ring
 	book      *fanout.Book
 	publisher *fanout.Publisher
 }
 
 func openHub(ctx context.Context, dir string) (*hub, error) {
-	ring, err := keyring.New(make([]byte, keyring.KeySize))
+	db, err := openStore(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	db, err := openStore(ctx, dir)
+	h, err := newHub(db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return h, nil
+}
+
+func newHub(db hubStore) (*hub, error) {
+	ring, err := keyring.New(make([]byte, keyring.KeySize))
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +107,14 @@ func (h *hub) subscribe(ctx context.Context, addresses ...string) error {
 		}
 	}
 	return nil
+}
+
+// fill publishes a backlog for subscribers at these addresses.
+func (h *hub) fill(ctx context.Context, z sizes, to []string) error {
+	if err := h.subscribe(ctx, to...); err != nil {
+		return err
+	}
+	return crowdOf(publishers, z.webhooks/eventFan/publishers, func(int) error { return h.publish(ctx) })()
 }
 
 func signing(id string) keyring.Context {

@@ -18,6 +18,7 @@ func pgMeasures(z sizes, p *pgServer) []measure {
 		pgNodesEnqueueMeasure(z, p, 64, false),
 		pgNodesDrainMeasure(z, p),
 		pgHeldMeasure(z, p),
+		pgWebhookMeasure(z, p),
 	}
 	if !z.brief {
 		ms = append(ms, pgNodesEnqueueMeasure(z, p, 64, true))

@@ -80,11 +80,7 @@ func openWebhooks(ctx context.Context, dir string, z sizes, to []string) (w webh
 	if err != nil {
 		return w, err
 	}
-	err = h.subscribe(ctx, to...)
-	if err == nil {
-		err = crowdOf(publishers, z.webhooks/eventFan/publishers, func(int) error { return h.publish(ctx) })()
-	}
-	if err != nil {
+	if err = h.fill(ctx, z, to); err != nil {
 		return w, errors.Join(err, h.Close())
 	}
 	stop := func() error { return nil }
