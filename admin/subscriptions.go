@@ -184,7 +184,7 @@ func (s Subscriptions) replace(ctx context.Context, one fanout.Subscription, spe
 		return s.show(ctx, &old), nil
 	}
 	if only.DryRun {
-		out = s.show(&one)
+		out = s.show(ctx, &one)
 		out.Version = ""
 		return out, nil
 	}
