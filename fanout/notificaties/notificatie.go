@@ -126,7 +126,7 @@ func (s *Server) readNotificatie(r *http.Request, f *fields) (*notificatie, erro
 			f.fault("aanmaakdatum", "future_not_allowed", "De datum mag niet in de toekomst liggen.")
 		}
 	}
-	if all, ok := f.texts("kenmerken", textRules{blank: true, most: maxValue}); ok {
+	if all := f.texts("kenmerken", textRules{blank: true, most: maxValue}); all != nil {
 		n.Kenmerken = all
 	}
 	if err := f.err(); err != nil {
