@@ -45,7 +45,7 @@ func (p *importing) subscription(ctx context.Context, s *opennotificaties.Subscr
 	spec := api.SubscriptionSpec(old)
 	spec.ID, spec.URL, spec.Authorization, spec.Topics, spec.Filter = s.ID, s.URL, authorizationOf(s.Authorization), nil, nil
 	if spec.Mode = "plain"; s.CloudEvents {
-		spec.Mode = "structured"
+		spec.Mode = "notificaties"
 	}
 	spec.Abonnement = &api.Abonnement{Owner: p.ownerOf(&old), SendCloudEvents: s.CloudEvents}
 	for _, g := range s.Groups {
