@@ -21,8 +21,8 @@ func onlyQuery(r *http.Request, known ...string) error {
 	return invalid(InvalidParam{whole, "unknown-parameters", "Onbekende query parameters: " + clip(strings.Join(unknown, ", "))})
 }
 
-// fields reads the object that a known caller has sent. The caller must call leave when it is worked off.
-func (s *Server) fields(r *http.Request) (f *fields, leave func(), err error) {
+// text reads what a known caller has sent, of a media type. The caller must call leave when it is worked off.
+func (s *Server) text(r *http.Request, media string) (text []byte, leave func(), err error) {
 	leave = func() {}
 	if err := onlyQuery(r); err != nil {
 		return nil, leave, err
@@ -34,11 +34,20 @@ func (s *Server) fields(r *http.Request) (f *fields, leave func(), err error) {
 		}
 		leave = held
 	}
-	text, err := s.body(r, "")
-	var v any
-	if err == nil {
-		v, err = decode(text)
+	if text, err = s.body(r, media); err != nil {
+		leave()
+		leave = func() {}
 	}
+	return text, leave, err
+}
+
+// fields reads the object that a known caller has sent, as text does.
+func (s *Server) fields(r *http.Request) (f *fields, leave func(), err error) {
+	text, leave, err := s.text(r, "")
+	if err != nil {
+		return nil, leave, err
+	}
+	v, err := decode(text)
 	if err == nil {
 		f, err = object(v)
 	}

@@ -46,6 +46,10 @@ type Server struct {
 	// Fetch gets a link for people. Nil: links are not checked.
 	Fetch Getter
 
+	// StrictHosts refuses URLs in notifications whose host has no dot, such as http://openzaak:8000, as the
+	// upstream does. PlainFaults answers a notification with faults as the upstream does, by an object of
+	// lists of texts, in place of a problem document.
+	StrictHosts, PlainFaults bool
 	// Leeway is how far the clocks of clients may differ from this one.
 	Leeway time.Duration
 	// Called is told of each call that has ended and was to change something: who called, what, and about
