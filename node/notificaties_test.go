@@ -341,8 +341,12 @@ func TestNotificatiesLeeway(t *testing.T) {
 		claims map[string]any
 		status int
 	}{
-		{map[string]any{"iat": now - 3610}, 200}, {map[string]any{"iat": now - 3631}, 403},
-		{map[string]any{"nbf": now + 20}, 200}, {map[string]any{"nbf": now + 60}, 403}, {map[string]any{"exp": now - 10}, 200}, {map[string]any{"exp": now - 31}, 403},
+		{map[string]any{"iat": now - 3610}, 200},
+		{map[string]any{"iat": now - 3631}, 403},
+		{map[string]any{"nbf": now + 20}, 200},
+		{map[string]any{"nbf": now + 60}, 403},
+		{map[string]any{"exp": now - 10}, 200},
+		{map[string]any{"exp": now - 31}, 403},
 	} {
 		if got := n.as("Bearer "+mint("testsuite", x.claims)).do("GET", "kanaal", ""); got.status != x.status {
 			t.Errorf("%v: %d %s", x.claims, got.status, got.text)
