@@ -330,11 +330,11 @@ func (v *verification) row(ctx context.Context, number int64) (*rows.AuditLog, e
 	return logs[i], nil
 }
 
+// aboutLogs reports whether a record of this kind says something about logs. Another node's log says nothing of what stands here.
+func aboutLogs(k Kind) bool { return k == Purged || k == Opened || k == EraseKind || k == Copied }
+
 // special notes what a record says about logs.
 func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
-	if !w.log.Own { // another node's log says nothing of what stands here
-		return nil
-	}
 	switch r.Kind { //nolint:exhaustive // the others say nothing about logs
 	case Purged:
 		var p purged

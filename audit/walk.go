@@ -25,12 +25,13 @@ type walk struct {
 	log    *rows.AuditLog
 	report LogReport
 
-	head   Hash
-	tree   edge
-	treed  bool   // the leaves of all records are known
-	tile   []byte // of level 0, in which the record is
-	tileAt int64
-	gaps   [][2]int64
+	head    Hash
+	reading Record // one after the other: each new one would cost more than what is done with it
+	tree    edge
+	treed   bool   // the leaves of all records are known
+	tile    []byte // of level 0, in which the record is
+	tileAt  int64
+	gaps    [][2]int64
 
 	marks []mark // that come next
 	asked int64  // size up to which the store's were read

@@ -5,12 +5,12 @@ import (
 	"context"
 )
 
-// kept is a record of a page.
+// kept is a record of a page, as far as verification needs it.
 type kept struct {
 	seq    int64
 	leaf   Hash
-	hash   []byte
-	record Record
+	hash   Hash    // zero: it has none
+	record *Record // if it says something about logs
 	erased int
 	bad    string // what does not fit the leaf
 }
@@ -18,11 +18,11 @@ type kept struct {
 // records reads the records that stand and follow a number, page after page. One record of the next page helps to say
 // what was done to the last one.
 func (w *walk) records(ctx context.Context, after int64) error {
-	next := after + 1
-	page, err := w.page(ctx, after)
+	next, spare := after+1, make([]kept, 0, verifyPage)
+	page, err := w.page(ctx, after, make([]kept, 0, verifyPage))
 	for err == nil && len(page) > 0 {
 		var later []kept
-		if later, err = w.page(ctx, page[len(page)-1].seq); err != nil {
+		if later, err = w.page(ctx, page[len(page)-1].seq, spare); err != nil {
 			return err
 		}
 		for i := range page {
@@ -39,7 +39,7 @@ func (w *walk) records(ctx context.Context, after int64) error {
 				return err
 			}
 		}
-		page = later
+		page, spare = later, page[:0]
 	}
 	if err != nil {
 		return err
@@ -61,8 +61,8 @@ func (w *walk) ends(next int64) error {
 	return nil
 }
 
-// page reads the records that follow a number, with their values.
-func (w *walk) page(ctx context.Context, after int64) (page []kept, err error) {
+// page reads the records that follow a number, with their values, into an empty page.
+func (w *walk) page(ctx context.Context, after int64, page []kept) (_ []kept, err error) {
 	if after >= w.log.Size {
 		return nil, nil
 	}
@@ -77,24 +77,37 @@ func (w *walk) page(ctx context.Context, after int64) (page []kept, err error) {
 		return nil, err
 	}
 	err = w.from.Records(ctx, w.log.Log, after, verifyPage, func(s *Stored) error {
-		k := kept{seq: s.Seq, leaf: LeafHash(s.Leaf), hash: bytes.Clone(s.Hash)}
 		own := s.Values
 		if s.Seq <= after+verifyPage && own == nil {
 			own = values[s.Seq]
 		}
-		var err error
-		if k.record, err = Read(s.Leaf, own); err != nil {
-			k.bad = err.Error()
-		} else if k.record.Site = SiteOf(w.log, k.record.Site); s.SameColumns != nil && !s.SameColumns(&k.record) {
-			k.bad = "what stands beside the record is not what the record says"
-		} else if len(own)+len(k.record.Erased) != len(k.record.Personal) {
-			k.bad = "there is a value that the record does not have"
-		}
-		k.erased = len(k.record.Erased)
-		page = append(page, k)
+		page = append(page, w.keep(s, own))
 		return nil
 	})
 	return page, err
+}
+
+func (w *walk) keep(s *Stored, values []Value) kept {
+	k := kept{seq: s.Seq, leaf: LeafHash(s.Leaf)}
+	if len(s.Hash) == hashSize {
+		k.hash = Hash(s.Hash)
+	}
+	r := &w.reading
+	var err error
+	if *r, err = Read(s.Leaf, values); err != nil {
+		k.bad = err.Error()
+		return k
+	}
+	if r.Site = SiteOf(w.log, r.Site); s.SameColumns != nil && !s.SameColumns(r) {
+		k.bad = "what stands beside the record is not what the record says"
+	} else if len(values)+len(r.Erased) != len(r.Personal) {
+		k.bad = "there is a value that the record does not have"
+	}
+	if k.erased = len(r.Erased); w.log.Own && aboutLogs(r.Kind) {
+		about := *r
+		k.record = &about
+	}
+	return k
 }
 
 // record checks one record, of which the log expects the number next. It returns the number after it.
@@ -103,7 +116,7 @@ func (w *walk) record(ctx context.Context, next int64, k, follows *kept) (int64,
 		if g[0] <= next && next <= g[1] && k.seq > g[1] {
 			next, w.treed = g[1]+1, false
 			if k.seq == next && k.bad == "" { // the own log says what its hash is, if it was the last of a batch
-				copy(w.head[:], k.hash)
+				w.head = k.hash
 				return next + 1, nil
 			}
 		}
@@ -120,9 +133,7 @@ func (w *walk) record(ctx context.Context, next int64, k, follows *kept) (int64,
 	if err != nil {
 		return next, err
 	}
-	want := ChainHash(k.seq, w.head, k.leaf)
-	fits := bytes.Equal(want[:], k.hash)
-	if !fits || tiled != nil && !bytes.Equal(tiled, k.leaf[:]) {
+	if ChainHash(k.seq, w.head, k.leaf) != k.hash || tiled != nil && !bytes.Equal(tiled, k.leaf[:]) {
 		return next, w.blame(k, follows, tiled)
 	}
 	if tiled == nil && w.planted() {
@@ -135,22 +146,25 @@ func (w *walk) record(ctx context.Context, next int64, k, follows *kept) (int64,
 	if err := w.step(ctx, k.seq, k.leaf); err != nil {
 		return next, err
 	}
-	return next + 1, w.special(ctx, k.seq, &k.record)
+	if k.record == nil {
+		return next + 1, nil
+	}
+	return next + 1, w.special(ctx, k.seq, k.record)
 }
 
 // blame says what was done at a record that does not fit.
 func (w *walk) blame(k, follows *kept, tiled []byte) error {
 	if follows != nil {
 		moved := ChainHash(k.seq, w.head, follows.leaf)
-		if bytes.Equal(follows.hash, moved[:]) || tiled != nil && bytes.Equal(tiled, follows.leaf[:]) {
+		if follows.hash == moved || tiled != nil && bytes.Equal(tiled, follows.leaf[:]) {
 			return w.fault(Inserted, k.seq, "the record that follows belongs here")
 		}
 	}
 	if at := int(k.seq%tileWidth) * hashSize; tiled != nil && k.seq%tileWidth != 0 && len(w.tile) >= at+hashSize && bytes.Equal(w.tile[at:at+hashSize], k.leaf[:]) {
 		return w.fault(Removed, k.seq, "the record that follows stands here")
 	}
-	if follows != nil && len(k.hash) == hashSize {
-		if moved := ChainHash(k.seq+2, Hash(k.hash), follows.leaf); bytes.Equal(follows.hash, moved[:]) {
+	if follows != nil && k.hash != (Hash{}) {
+		if moved := ChainHash(k.seq+2, k.hash, follows.leaf); follows.hash == moved {
 			return w.fault(Removed, k.seq, "the record that follows stands here")
 		}
 	}
