@@ -78,16 +78,16 @@ func (w *waiting) all() []Claim {
 const firstShare = 4
 
 // retries returns how many more requests with messages that were tried before may begin now,
-// besides what slots allows.
+// besides what slots allows. Zero: none may, or no such message is ready.
 func (l *laneRun) retries() int {
 	most := min(l.limit, l.share)
-	if !l.route.OwnSchedule || most < 2 {
+	switch {
+	case len(l.ready.again) == 0:
+		return 0
+	case !l.route.OwnSchedule || most < 2:
 		return most
 	}
 	n := most - (most+firstShare-1)/firstShare
-	if len(l.inFlight) < n {
-		return n - len(l.inFlight)
-	}
 	for a := range l.inFlight {
 		if a.again && !a.abandoned && !a.left {
 			n--

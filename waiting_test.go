@@ -104,3 +104,38 @@ func TestFirstAttemptsAndRetriesGoInTurn(t *testing.T) {
 		}
 	})
 }
+
+// What is kept for first attempts keeps no retry from a slot that is free: at most six of eight requests are
+// retries, and all eight are used.
+func TestRetriesUseTheSlotsThatAreFree(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		to := &script{answer: func(ctx context.Context, m holdfast.Message) error {
+			if m.Attempt.Number == 1 && m.Endpoint == "fails" {
+				return errTransient
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		route := webhook(to, true)
+		route.Limit, route.Timeout = 8, 10*time.Minute
+		d := &holdfast.Dispatcher{Store: db, Poll: time.Hour, Routes: map[string]holdfast.Route{"a": route}}
+		stop := dispatch(t, d)
+		for range 20 {
+			enqueue(t, db, holdfast.Message{Destination: "a", Endpoint: "fails"})
+		}
+		time.Sleep(time.Second)
+		for range 5 {
+			enqueue(t, db, holdfast.Message{Destination: "a", Endpoint: "hangs"})
+		}
+		time.Sleep(30 * time.Second)
+		if s := statusOf(t, d, "a"); s.InFlight != 8 {
+			t.Errorf("five first attempts hang, and 20 retries are due: %d requests at a time, want 8", s.InFlight)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

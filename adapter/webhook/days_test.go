@@ -32,8 +32,16 @@ type bad struct {
 
 // badOnes are the kinds of bad subscribers. Subscriber n is of kind n; those from 20 on are good.
 var badOnes = []bad{
-	{refuses, 0, day}, {refuses, 2 * time.Hour, 9 * time.Hour}, {gone, goneFrom, goneTo}, {busy, time.Hour, 2 * time.Hour}, {moved, 0, day},
-	{hangs, 2 * time.Hour, 6 * time.Hour}, {drips, 0, day}, {lies, 0, day}, {slow, time.Hour, 4 * time.Hour}, {tears, time.Hour, 3 * time.Hour},
+	{refuses, 0, day},
+	{refuses, 2 * time.Hour, 9 * time.Hour},
+	{gone, goneFrom, goneTo},
+	{busy, time.Hour, 2 * time.Hour},
+	{moved, 0, day},
+	{hangs, 2 * time.Hour, 6 * time.Hour},
+	{drips, 0, day},
+	{lies, 0, day},
+	{slow, time.Hour, 4 * time.Hour},
+	{tears, time.Hour, 3 * time.Hour},
 }
 
 const (
@@ -201,7 +209,7 @@ func (w *world) explained(i int) {
 		if d := cmp.Diff(got, api.EventDelivery{State: state, Attempts: attempts}); d != "" || (x.Delivery.WaitsFor == "") != (state == "delivered") {
 			w.t.Errorf("after %s, event %d to %s is explained as %+v, want %s after %d attempts", now, i, dayHost(n), x.Delivery, state, attempts)
 		}
-		if paused := next%day == goneTo && attempts == 0; state == "pending" && !paused && (w.began.Add(next).Sub(*x.Delivery.Next)).Abs() > time.Second {
+		if paused := next%day == goneTo && attempts == 0; state == "pending" && !paused && w.began.Add(next).Sub(*x.Delivery.Next).Abs() > time.Second {
 			w.t.Errorf("event %d to %s is tried next at %s, want %s", i, dayHost(n), x.Delivery.Next, w.began.Add(next))
 		}
 	}
