@@ -240,6 +240,7 @@ func (b *Book) clear() {
 	for id := range b.all {
 		b.changed[id] = struct{}{}
 	}
+	b.usual = Usual{}
 	clear(b.topics)
 	clear(b.all)
 	b.index = &filter.Index{}
