@@ -15,6 +15,8 @@ type Notificaties struct {
 	Leeway    time.Duration // between the clocks of clients and the node's
 	Callbacks string        // CallbacksProtected or CallbacksAny
 	Links     bool          // links to documentation are fetched when they are given
+	Hosts     string        // of the URLs in notifications: HostsAny or HostsDotted
+	Faults    string        // of a notification: FaultsProblem or FaultsPlain
 	Clients   map[string]NotificatiesClient
 	Authority *Autorisaties // of clients without scopes; nil: they have none
 }
@@ -23,6 +25,14 @@ type Notificaties struct {
 const (
 	CallbacksProtected = "protected" // they refuse requests without authorization
 	CallbacksAny       = "any"
+)
+
+// Hosts of URLs in notifications, and forms of faults.
+const (
+	HostsAny      = "any"
+	HostsDotted   = "dotted" // or localhost, as Open Notificaties has it
+	FaultsProblem = "problem"
+	FaultsPlain   = "plain" // as Open Notificaties has it
 )
 
 // NotificatiesClient may ask.
@@ -56,6 +66,10 @@ func notificatiesKeys() setting.Section[Notificaties] {
 			"`protected`: the callback of an abonnement must refuse requests without authorization; `any`: it need not."),
 		setting.Key("links", func(n *Notificaties) *bool { return &n.Links }, setting.Truth(), true,
 			"Whether the documentation link of a kanaal must answer 200 when it is given. Only addresses of `webhooks.addresses` are asked."),
+		setting.Key("hosts", func(n *Notificaties) *string { return &n.Hosts }, setting.Word(HostsAny, HostsAny, HostsDotted), HostsAny,
+			"`dotted`: the URLs in a notification must have a host with a dot, or localhost, as Open Notificaties demands."),
+		setting.Key("faults", func(n *Notificaties) *string { return &n.Faults }, setting.Word(FaultsProblem, FaultsProblem, FaultsPlain), FaultsProblem,
+			"`problem`: the faults of a notification are told in a problem document; `plain`: as Open Notificaties tells them, by an object of lists."),
 		setting.Named("clients", func(n *Notificaties) *map[string]NotificatiesClient { return &n.Clients }, setting.Each("CLIENT", notificatiesClientKeys())).UnlessEmpty(),
 		setting.Pointed("authority", func(n *Notificaties) **Autorisaties { return &n.Authority }, autorisatiesKeys()),
 	}

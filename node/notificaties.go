@@ -37,6 +37,7 @@ func (n *Node) addNotificaties(ctx context.Context, r *role, hub *admin.Hub, sen
 	var service *admin.Service
 	s := &notificaties.Server{
 		Book: hub.Book, Publisher: hub.Publisher, URL: conf.URL, Path: conf.Path, Leeway: conf.Leeway, Unprotected: conf.Callbacks == config.CallbacksAny, Logger: n.log,
+		StrictHosts: conf.Hosts == config.HostsDotted, PlainFaults: conf.Faults == config.FaultsPlain,
 		Client: func(id string) (notificaties.Client, bool) { return clientOf(conf, id) },
 		Seal: func(sub *fanout.Subscription, secret string) (string, error) {
 			return hub.Seal(sub, fanout.ForAuthorization, secret)
