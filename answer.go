@@ -24,7 +24,7 @@ func (r *dispatch) summarize(a *settleAnswer) {
 func (f *finished) answer() []byte {
 	switch {
 	case f.failure != nil:
-		return f.failure.Answer
+		return []byte(f.failure.Answer)
 	case f.receipt.Answer != nil:
 		return f.receipt.Answer
 	}

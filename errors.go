@@ -91,7 +91,7 @@ type Failure struct { //nolint:errname // the word of the field; it is read, not
 	// says, and its lane counts a success. With LaneFault and NotStarted, Served has no
 	// effect.
 	Served bool
-	Answer []byte // what the other side answered, as far as it may be kept: without secrets; nil: nothing
+	Answer string // what the other side answered, as far as it may be kept: without secrets; empty: nothing
 	Err    error
 }
 

@@ -133,6 +133,7 @@ func TestTheAuditLogHasWhatWasAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(t *testing.T, text string) {
+		t.Helper()
 		t.Parallel()
 		c := parse(t, fmt.Sprintf("audit: {content: summary}\ndestinations: {erp: {call: {url: %q, auth: {bearer: {file: %q}}}}}\n%s", erp.URL+"/{endpoint}", secret, text))
 		url := serve(t, c)
@@ -314,6 +315,7 @@ func missAndCatchUp(t *testing.T, url string, switching func(away bool) (driver,
 func TestCallsThatCouldNotBeRecordedAreAGapOnRecord(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, c *config.Config, driver, source, full, room string) {
+		t.Helper()
 		t.Parallel()
 		url := serve(t, c)
 		a, err := client.New(url, "")

@@ -45,7 +45,7 @@ func TestHoldsThatAreMadeMeanwhile(t *testing.T) {
 		}
 	})
 	all.Go(func() {
-		if _, err := a.EraseValues(t.Context(), log, []auditlog.Place{{Seq: 1, Field: "target"}}, 0, "r", "anna"); !errors.Is(err, auditlog.ErrHeld) {
+		if _, err := a.EraseValues(t.Context(), log, &auditlog.Step{Places: []auditlog.Place{{Seq: 1, Field: "target"}}, Reason: "r", Actor: "anna"}); !errors.Is(err, auditlog.ErrHeld) {
 			t.Errorf("erase: %v", err)
 		}
 	})

@@ -41,7 +41,7 @@ func (c *Caller) refused(resp *http.Response, sent http.Header) *holdfast.Failur
 	}
 	text, cut := c.said(resp.Body, sent)
 	if c.conf.Answer > 0 && text != "" {
-		f.Answer = []byte(shown.Clip(text, c.conf.Answer))
+		f.Answer = shown.Clip(text, c.conf.Answer)
 	}
 	if text := c.excerpt(text, cut); text != "" {
 		f.Err = fmt.Errorf("%w: %s", f.Err, text)

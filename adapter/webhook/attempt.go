@@ -94,7 +94,7 @@ func (a *answer) failure() *holdfast.Failure {
 		return nil
 	}
 	err := fmt.Errorf("the subscriber answered %d", a.status)
-	f := &holdfast.Failure{Code: fmt.Sprintf("http_%d", a.status), RetryAfter: retryafter.Of(a.header), Answer: a.text}
+	f := &holdfast.Failure{Code: fmt.Sprintf("http_%d", a.status), RetryAfter: retryafter.Of(a.header), Answer: string(a.text)}
 	switch {
 	case a.status == http.StatusGone:
 		f.Outcome = holdfast.Permanent
