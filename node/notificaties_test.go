@@ -30,11 +30,10 @@ import (
 type callback struct {
 	*httptest.Server
 
-	mu    sync.Mutex
-	seen  []string // Authorization and body
-	open  int      // status without Authorization
-	shut  int      // status with it
-	moved string   // where a GET is led to
+	mu   sync.Mutex
+	seen []string // Authorization and body
+	open int      // status without Authorization
+	shut int      // status with it
 }
 
 func newCallback(t *testing.T) *callback {
@@ -190,9 +189,16 @@ func (a nrcAnswer) want(t *testing.T, status int) map[string]any {
 func (a nrcAnswer) fault(t *testing.T, status int, codes ...string) {
 	t.Helper()
 	var p struct {
-		Type, Code, Title, Detail, Instance string
-		Status                              int
-		InvalidParams                       []struct{ Name, Code, Reason string }
+		Type          string `json:"type"`
+		Code          string `json:"code"`
+		Title         string `json:"title"`
+		Detail        string `json:"detail"`
+		Instance      string `json:"instance"`
+		Status        int    `json:"status"`
+		InvalidParams []struct {
+			Name string `json:"name"`
+			Code string `json:"code"`
+		} `json:"invalidParams"`
 	}
 	if err := json.Unmarshal([]byte(a.text), &p); err != nil {
 		t.Errorf("%d %q: %v", a.status, a.text, err)
