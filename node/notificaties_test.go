@@ -30,11 +30,10 @@ import (
 type callback struct {
 	*httptest.Server
 
-	mu    sync.Mutex
-	seen  []string // Authorization and body
-	open  int      // status without Authorization
-	shut  int      // status with it
-	moved string   // where a GET is led to
+	mu   sync.Mutex
+	seen []string // Authorization and body
+	open int      // status without Authorization
+	shut int      // status with it
 }
 
 func newCallback(t *testing.T) *callback {
@@ -190,9 +189,16 @@ func (a nrcAnswer) want(t *testing.T, status int) map[string]any {
 func (a nrcAnswer) fault(t *testing.T, status int, codes ...string) {
 	t.Helper()
 	var p struct {
-		Type, Code, Title, Detail, Instance string
-		Status                              int
-		InvalidParams                       []struct{ Name, Code, Reason string }
+		Type          string `json:"type"`
+		Code          string `json:"code"`
+		Title         string `json:"title"`
+		Detail        string `json:"detail"`
+		Instance      string `json:"instance"`
+		Status        int    `json:"status"`
+		InvalidParams []struct {
+			Name string `json:"name"`
+			Code string `json:"code"`
+		} `json:"invalidParams"`
 	}
 	if err := json.Unmarshal([]byte(a.text), &p); err != nil {
 		t.Errorf("%d %q: %v", a.status, a.text, err)
@@ -217,7 +223,9 @@ func (n *nrc) kanaal(naam string, filters ...string) string {
 }
 
 // zaken is kanaal Z of the cases.
-func (n *nrc) zaken() string { return n.kanaal("zaken", "bron", "zaaktype", "vertrouwelijkheidaanduiding") }
+func (n *nrc) zaken() string {
+	return n.kanaal("zaken", "bron", "zaaktype", "vertrouwelijkheidaanduiding")
+}
 
 func abonnementBody(url, more string) string {
 	return fmt.Sprintf(`{"callbackUrl":%q,"auth":"Token abc"%s}`, url, more)
@@ -339,8 +347,12 @@ func TestNotificatiesLeeway(t *testing.T) {
 		claims map[string]any
 		status int
 	}{
-		{map[string]any{"iat": now - 3610}, 200}, {map[string]any{"iat": now - 3631}, 403},
-		{map[string]any{"nbf": now + 20}, 200}, {map[string]any{"nbf": now + 60}, 403}, {map[string]any{"exp": now - 10}, 200}, {map[string]any{"exp": now - 31}, 403},
+		{map[string]any{"iat": now - 3610}, 200},
+		{map[string]any{"iat": now - 3631}, 403},
+		{map[string]any{"nbf": now + 20}, 200},
+		{map[string]any{"nbf": now + 60}, 403},
+		{map[string]any{"exp": now - 10}, 200},
+		{map[string]any{"exp": now - 31}, 403},
 	} {
 		if got := n.as("Bearer "+mint("testsuite", x.claims)).do("GET", "kanaal", ""); got.status != x.status {
 			t.Errorf("%v: %d %s", x.claims, got.status, got.text)
@@ -375,7 +387,7 @@ func TestNotificatiesSubscriptions(t *testing.T) {
 	for _, method := range []string{"PUT", "PATCH", "DELETE"} {
 		other.do(method, url, `{}`).fault(t, 403, "permission_denied")
 	}
-	post(`,"kanalen":[{"naam":"none"}]`).fault(t, 400, "invalid", "naam kanaal_naam")                                                     // 17
+	post(`,"kanalen":[{"naam":"none"}]`).fault(t, 400, "invalid", "naam kanaal_naam")                                                        // 17
 	post(`,"kanalen":[{"naam":"zaken","filters":{"bron":"1","x":"2"}}]`).fault(t, 400, "invalid", "filters inconsistent-abonnement-filters") // 18
 	post(`,"kanalen":[{"naam":"zaken","filters":{"zaaktype":"X","#actie":"create"}}]`).want(t, 201)
 	post(`,"kanalen":[{"naam":"zaken","filters":{"zaaktype":"X"}}]`).want(t, 201) // 22: the same callback
