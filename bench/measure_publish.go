@@ -23,8 +23,8 @@ const (
 	// seq, id, hash, now; the data is with the event's first message
 	bareEventBundle = `INSERT INTO hf_bundle (seq, kind, source, id, hash, created, first, payload) VALUES (?1, 'event', 'bench', ?2, ?3, ?4, ?1, x'')`
 	// seq, id, now
-	bareEvent = `INSERT INTO hf_event (seq, id, source, topic, type, subject, at, attributes, actor, matched, version, received)
-VALUES (?1, ?2, 'bench', '` + eventTopic + `', '` + eventType + `', 'A-17', ?3, '{"country":"nl","priority":"5"}', '', 10, 11, ?3)`
+	bareEvent = `INSERT INTO hf_event (seq, id, source, topic, type, subject, at, attributes, media, actor, matched, version, received)
+VALUES (?1, ?2, 'bench', '` + eventTopic + `', '` + eventType + `', 'A-17', ?3, '{"country":"nl","priority":"5"}', '', '', 10, 11, ?3)`
 	// seq, event, id
 	bareDelivery = `INSERT INTO hf_delivery (seq, event, subscription, version, message) VALUES (?1, ?2, 'subscription-1', 2, ?3)`
 )
@@ -34,6 +34,7 @@ func publishMeasure(z sizes) measure {
 	m := measure{name: fmt.Sprintf("publish/%dx%d", publishers, eventFan), columns: []column{{key: "rate", unit: "events/s"}}}
 	m.addLoad(z, publishers, 1, load{name: "holdfast", role: roleOurs, open: openPublish})
 	m.addLoad(z, publishers, 1, load{name: "HTTP", role: roleOurs, settings: "the node's API on the loopback, in this process with its clients", open: openPublishHTTP})
+	m.addLoad(z, publishers, 1, load{name: "notificaties", role: roleOurs, settings: "the same by the Notificaties API, with a token", open: openNotificaties})
 	m.addLoad(z, publishers, 1, load{name: "bare publish", role: roleBare, settings: "group commit of the rows of an event and its messages; no filters, no headers", open: openBarePublish})
 	return m
 }
@@ -62,6 +63,11 @@ func openPublishHTTP(ctx context.Context, dir string) (l loaded, err error) {
 	if err := h.subscribe(ctx, "127.0.0.1:9"); err != nil {
 		return l, err
 	}
+	e := event()
+	body, err := json.Marshal(api.NewEvent{Topic: e.Topic, Type: e.Type, Subject: e.Subject, Attributes: e.Attributes, Data: e.Data})
+	if err != nil {
+		return l, err
+	}
 	service := &admin.Service{
 		Outbox: h.db, Enqueuer: h.db, Inbox: h.db, Name: "bench", Destinations: func() []admin.Destination { return nil },
 		Hub: &admin.Hub{Publisher: h.publisher, Book: h.book, Schedule: fanout.DefaultSchedule()},
@@ -70,21 +76,24 @@ func openPublishHTTP(ctx context.Context, dir string) (l loaded, err error) {
 	if err != nil {
 		return l, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return servePublish(ctx, h, handler, func(ctx context.Context, client *http.Client, url string) error {
+		return postEvent(ctx, client, url+"/v1/events", body)
+	})
+}
+
+// servePublish serves a handler on the loopback, and calls it.
+func servePublish(ctx context.Context, h *hub, handler http.Handler, do func(ctx context.Context, client *http.Client, url string) error) (loaded, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return l, fmt.Errorf("listen: %w", err)
+		return loaded{}, fmt.Errorf("listen: %w", err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: publishers}}
-	e := event()
-	body, err := json.Marshal(api.NewEvent{Topic: e.Topic, Type: e.Type, Subject: e.Subject, Attributes: e.Attributes, Data: e.Data})
 	return loaded{
 		close: func() error { return errors.Join(server.Close(), h.Close()) },
-		do: func(ctx context.Context, _ int) error {
-			return postEvent(ctx, client, "http://"+listener.Addr().String()+"/v1/events", body)
-		},
-	}, err
+		do:    func(ctx context.Context, _ int) error { return do(ctx, client, "http://"+listener.Addr().String()) },
+	}, nil
 }
 
 func postEvent(ctx context.Context, client *http.Client, url string, body []byte) error {
