@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http/httptest"
 	"os"
-	"reflect"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -50,7 +49,7 @@ func TestDialErrorsAreClassified(t *testing.T) {
 				URL: "http://peer.test", Dial: func(context.Context, string, string) (net.Conn, error) { return nil, c.err },
 			})
 			_, err := client.Deliver(t.Context(), transporttest.Message())
-			if got := classified(t, err); !reflect.DeepEqual(got, c.want) || !errors.Is(err, c.err) {
+			if got := classified(t, err); got != c.want || !errors.Is(err, c.err) {
 				t.Errorf("got %+v (%v), want %+v", got, err, c.want)
 			}
 		})
@@ -85,7 +84,7 @@ func TestTimeOutsInVirtualTime(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				_, err := client.Deliver(ctx, transporttest.Message())
-				if got := classified(t, err); !reflect.DeepEqual(got, c.want) {
+				if got := classified(t, err); got != c.want {
 					t.Errorf("got %+v (%v), want %+v", got, err, c.want)
 				}
 				if took := time.Since(start); took != 30*time.Second {
@@ -110,7 +109,7 @@ func TestCancelledWhileDialingIsNotStarted(t *testing.T) {
 		cancel()
 	}()
 	_, err := client.Deliver(ctx, transporttest.Message())
-	if got, want := classified(t, err), (holdfast.Failure{Outcome: holdfast.NotStarted, Code: "canceled"}); !reflect.DeepEqual(got, want) {
+	if got, want := classified(t, err), (holdfast.Failure{Outcome: holdfast.NotStarted, Code: "canceled"}); got != want {
 		t.Errorf("got %+v (%v), want %+v", got, err, want)
 	}
 }
@@ -137,7 +136,7 @@ func TestCutConnectionsMayHaveDelivered(t *testing.T) {
 			client := newClient(t, transport.ClientConfig{URL: url, Dial: cutter.Dial, Secrets: []*wire.Secret{secret(t, "k")}})
 			m := transporttest.Message()
 			_, err := client.Deliver(t.Context(), m)
-			if got, want := classified(t, err), (holdfast.Failure{Code: "connection_lost", MaybeDelivered: true}); !reflect.DeepEqual(got, want) {
+			if got, want := classified(t, err), (holdfast.Failure{Code: "connection_lost", MaybeDelivered: true}); got != want {
 				t.Errorf("got %+v (%v), want %+v", got, err, want)
 			}
 			if _, err := client.Deliver(t.Context(), m); err != nil {
@@ -161,7 +160,7 @@ func TestAWarmConnectionThatIsClosedCostsOneAttempt(t *testing.T) {
 	s.Warm(8, func() { _, _ = client.Deliver(t.Context(), transporttest.Message()) })
 	for n := range 8 {
 		_, err := client.Deliver(t.Context(), transporttest.Message())
-		if got, want := classified(t, err), (holdfast.Failure{Code: "connection_lost", MaybeDelivered: true}); !reflect.DeepEqual(got, want) || s.Requests() != 9+n {
+		if got, want := classified(t, err), (holdfast.Failure{Code: "connection_lost", MaybeDelivered: true}); got != want || s.Requests() != 9+n {
 			t.Errorf("got %+v (%v) and %d requests, want %+v and %d", got, err, s.Requests(), want, 9+n)
 		}
 	}
@@ -208,7 +207,7 @@ func TestTLS(t *testing.T) {
 				}
 				return
 			}
-			if got := classified(t, err); !reflect.DeepEqual(got, c.want) {
+			if got := classified(t, err); got != c.want {
 				t.Errorf("got %+v (%v), want %+v", got, err, c.want)
 			}
 		})
@@ -222,7 +221,7 @@ func TestUnixSocketWithoutAServer(t *testing.T) {
 	client := newClient(t, transport.ClientConfig{URL: "unix://" + path})
 	want := holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connection_refused"}
 	_, err := client.Deliver(t.Context(), transporttest.Message())
-	if got := classified(t, err); !reflect.DeepEqual(got, want) {
+	if got := classified(t, err); got != want {
 		t.Errorf("without a file: got %+v (%v), want %+v", got, err, want)
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -232,7 +231,7 @@ func TestUnixSocketWithoutAServer(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	_, err = client.Deliver(t.Context(), transporttest.Message())
-	if got := classified(t, err); !reflect.DeepEqual(got, want) {
+	if got := classified(t, err); got != want {
 		t.Errorf("with the file of a dead process: got %+v (%v), want %+v", got, err, want)
 	}
 }

@@ -195,7 +195,7 @@ func TestWhatIsKeptOfAnAnswerHasNoSecret(t *testing.T) {
 	}
 	for _, status = range []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable} {
 		_, err = c.Deliver(t.Context(), holdfast.Message{ID: "m"})
-		if f := holdfast.AsFailure(err); len(f.Answer) < 5000 || strings.Contains(string(f.Answer), "s3cr3t") || len(f.Error()) > 200 {
+		if f := holdfast.AsFailure(err); len(f.Answer) < 5000 || strings.Contains(f.Answer, "s3cr3t") || len(f.Error()) > 200 {
 			t.Errorf("%d: %.60q in %d bytes; %v", status, f.Answer, len(f.Answer), f)
 		}
 	}
