@@ -14,6 +14,8 @@ type versions struct {
 
 func (v *versions) Version(context.Context) (int64, error) { return 9, nil }
 
+func (v *versions) Usual(context.Context) (Usual, error) { return Usual{}, nil }
+
 func (v *versions) TopicsSince(context.Context, int64, int64) ([]Topic, error) { return nil, nil }
 
 func (v *versions) SubscriptionsSince(_ context.Context, after, upTo int64, _ int) (list []Subscription, err error) {
