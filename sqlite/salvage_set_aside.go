@@ -259,7 +259,8 @@ func (d *Damage) rename(path string) error {
 		if _, err := os.Lstat(d.File + side); err == nil {
 			return fmt.Errorf("set %s aside: %s exists already", path+side, d.File+side)
 		}
-		if err := os.Rename(path+side, d.File+side); err != nil {
+		// A connection that closes only now has merged the log into the file and deleted it.
+		if err := os.Rename(path+side, d.File+side); err != nil && (side == "" || !errors.Is(err, os.ErrNotExist)) {
 			return fmt.Errorf("set %s aside: %w", path+side, err)
 		}
 	}
