@@ -75,7 +75,7 @@ func TestMatchWhileSubscriptionsChange(t *testing.T) {
 }
 
 // A long text that repeats itself, asked for by many that begin with each other, is read about once. It would
-// take minutes if each place visited all.
+// take half a minute if each place visited all.
 func TestLongTextIsReadOnce(t *testing.T) {
 	t.Parallel()
 	var x filter.Index
