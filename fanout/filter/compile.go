@@ -68,7 +68,7 @@ func (a *atom) holds(e *Event) bool {
 	case isWithin:
 		return v.ok && a.lo <= v.key && v.key < a.hi
 	case isContaining:
-		return v.contains(a.lo)
+		return e.contains(a.field, a.lo)
 	case isPresent:
 		return v.ok
 	case isKeyOrAbsent:
@@ -76,15 +76,10 @@ func (a *atom) holds(e *Event) bool {
 	case isNotKey:
 		return !v.ok || v.key != a.lo
 	case isNotContaining:
-		return !v.contains(a.lo)
+		return !e.contains(a.field, a.lo)
 	case isAbsent:
 	}
 	return !v.ok
-}
-
-// contains reports whether part stands in a text.
-func (v found) contains(part string) bool {
-	return v.ok && v.key[0] == textTag && strings.Contains(v.key[1:], part)
 }
 
 // not returns the opposite of a clause. No clause is negated as such, so that an index has to know

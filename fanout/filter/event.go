@@ -3,6 +3,7 @@ package filter
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,6 +18,7 @@ type Event struct {
 	Data []byte
 
 	values     map[field]found
+	parts      map[partOf]bool   // of long texts, whether it stands there
 	byKey      map[string]string // attributes by Key
 	members    map[string]*data  // of the data, by Key
 	data       *data
@@ -111,6 +113,45 @@ func (e *Event) read(f field) found {
 	return found{}
 }
 
+// partOf is a text that may stand in a field.
+type partOf struct {
+	field field
+	text  string
+}
+
+// longText is from how many bytes a text is asked only once for each part.
+const longText = 4096
+
+// contains reports whether part stands in a text.
+func (e *Event) contains(f field, part string) bool {
+	text, ok := e.value(f).text()
+	if len(text) < longText {
+		return ok && strings.Contains(text, part)
+	}
+	there, known := e.parts[partOf{f, part}]
+	if !known {
+		there = strings.Contains(text, part)
+		e.know(f, part, there)
+	}
+	return there
+}
+
+// know keeps whether part stands in a long text.
+func (e *Event) know(f field, part string, there bool) {
+	if e.parts == nil {
+		e.parts = map[partOf]bool{}
+	}
+	e.parts[partOf{f, part}] = there
+}
+
+// text returns a value that is a text.
+func (v found) text() (string, bool) {
+	if !v.ok || v.key[0] != textTag {
+		return "", false
+	}
+	return v.key[1:], true
+}
+
 func present(s string) found { return found{textKey(s), s != ""} }
 
 func keyFound(d *data) found {
@@ -138,6 +179,9 @@ func (e *Event) keyedMembers() map[string]*data {
 
 // byKey returns values by the Key of their names. Of two with one key, the first in the order of names counts.
 func byKey[V any](all map[string]V) map[string]V {
+	if same(all) {
+		return all
+	}
 	keyed := make(map[string]V, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		key := Key(name)
@@ -146,6 +190,16 @@ func byKey[V any](all map[string]V) map[string]V {
 		}
 	}
 	return keyed
+}
+
+// same reports whether each name is its own Key.
+func same[V any](all map[string]V) bool {
+	for name := range all {
+		if Key(name) != name {
+			return false
+		}
+	}
+	return true
 }
 
 // root returns the data, or nil if they have no fields.
@@ -157,10 +211,10 @@ func (e *Event) root() *data {
 	return e.data
 }
 
-// fewerFields reports whether fields returns less than n.
-func (e *Event) fewerFields(n int) bool {
+// mostFields is how many fields returns at most.
+func (e *Event) mostFields() int {
 	e.root()
-	return 5+3*len(e.Attributes)+2*e.size < n
+	return 5 + 3*len(e.Attributes) + 2*e.size
 }
 
 // fields returns all fields that are there, and some that are not.
@@ -168,6 +222,7 @@ func (e *Event) fields() []field {
 	if e.names != nil {
 		return e.names
 	}
+	e.names = make([]field, 0, e.mostFields())
 	add := func(s source, name string) { e.names = append(e.names, field{source: s, name: name}) }
 	for _, s := range []source{ofTopic, ofType, ofSource, ofSubject, ofTime} {
 		add(s, "")

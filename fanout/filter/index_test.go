@@ -2,6 +2,7 @@ package filter_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -71,4 +72,24 @@ func TestMatchWhileSubscriptionsChange(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A long text that repeats itself, asked for by many that begin with each other, is read about once. It would
+// take half a minute if each place visited all.
+func TestLongTextIsReadOnce(t *testing.T) {
+	t.Parallel()
+	var x filter.Index
+	for i := range 500 {
+		part := strings.Repeat("a", i+1)
+		for _, form := range []string{`{where: [{field: subject, op: contains, value: %q}]}`, `{not: {where: [{field: subject, op: contains, value: %q}]}}`} {
+			for _, end := range []string{"", "b"} {
+				if err := x.Set(fmt.Sprint(form[1], end, i), []string{"*"}, parse(t, fmt.Sprintf(form, part+end))); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if got := x.Match(&filter.Event{Subject: strings.Repeat("a", 1<<18)}); len(got) != 1000 {
+		t.Errorf("got %d, want those that ask for a alone, and those that ask for no b", len(got))
+	}
 }

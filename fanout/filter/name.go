@@ -7,6 +7,9 @@ import (
 // Key returns the form by which the names of attributes are compared in Filter.Attributes, as Open
 // Notificaties does: camel case and snake case are one, so that object_type is objectType.
 func Key(name string) string {
+	if !strings.ContainsAny(name, "_ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		return name
+	}
 	return camel(snake(name))
 }
 

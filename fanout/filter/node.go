@@ -15,7 +15,8 @@ type node struct {
 // steps are the ways down by atoms of one form on one field.
 type steps struct {
 	nodes map[bounds]*node
-	spans spans // of isWithin and isContaining, the same in order
+	spans spans  // of isWithin, the same in order
+	texts *texts // of isContaining and isNotContaining, the same again
 }
 
 // bounds are lo and hi of an atom.
@@ -77,8 +78,15 @@ func (n *node) step(a *atom) *node {
 	}
 	next := &node{up: n, by: *a}
 	s.nodes[bounds{a.lo, a.hi}] = next
-	if a.form == isWithin || a.form == isContaining {
-		s.spans.add(bounds{a.lo, a.hi}, next)
+	switch b := (bounds{a.lo, a.hi}); a.form {
+	case isWithin:
+		s.spans.add(b, next)
+	case isContaining, isNotContaining:
+		if s.texts == nil {
+			s.texts = &texts{}
+		}
+		s.texts.add(b, next)
+	case isKey, isPresent, isKeyOrAbsent, isNotKey, isAbsent:
 	}
 	return next
 }
@@ -107,8 +115,12 @@ func (n *node) forget(empty *node) {
 	a := &empty.by
 	s := n.down[a.form][a.field]
 	delete(s.nodes, bounds{a.lo, a.hi})
-	if a.form == isWithin || a.form == isContaining {
-		s.spans.remove(bounds{a.lo, a.hi})
+	switch b := (bounds{a.lo, a.hi}); a.form {
+	case isWithin:
+		s.spans.remove(b)
+	case isContaining, isNotContaining:
+		s.texts.remove(b)
+	case isKey, isPresent, isKeyOrAbsent, isNotKey, isAbsent:
 	}
 	if len(s.nodes) == 0 {
 		delete(n.down[a.form], a.field)

@@ -32,12 +32,7 @@ func (s *search) at(n *node) {
 		}
 	}
 	for f, steps := range n.down[isNotContaining] {
-		v := s.event.value(f)
-		for b, n := range steps.nodes {
-			if !v.contains(b.lo) {
-				s.at(n)
-			}
-		}
+		s.containing(f, steps, false)
 	}
 }
 
@@ -47,7 +42,7 @@ const manyFields = 32
 
 // present takes the steps that only a field that is there can take.
 func (s *search) present(form form, down map[field]*steps) {
-	if len(down) > manyFields && s.event.fewerFields(len(down)) {
+	if len(down) > manyFields && s.event.mostFields() < len(down) {
 		for _, f := range s.event.fields() {
 			if steps := down[f]; steps != nil {
 				s.by(form, f, steps)
@@ -72,37 +67,47 @@ func (s *search) by(form form, f field, steps *steps) {
 	case form == isPresent:
 		s.step(steps, "")
 	case form == isContaining:
-		s.containing(steps, v)
+		s.containing(f, steps, true)
 	default:
 		steps.spans.stab(v.key, s.at)
 	}
 }
 
-// fewTexts is how many texts are searched for one by one. If there are more, each place in the event's text
-// finds those that begin there.
-const fewTexts = 64
+// fewTexts is how many texts are searched for one by one. If there are more, one pass finds those that are there.
+const fewTexts = 16
 
-// containing takes the steps of the texts that stand in v.
-func (s *search) containing(steps *steps, v found) {
-	if v.key[0] != textTag {
-		return
-	}
+// containing takes the steps of the texts that stand in a field, or of those that do not.
+func (s *search) containing(f field, steps *steps, there bool) {
 	if len(steps.nodes) <= fewTexts {
 		for b, n := range steps.nodes {
-			if v.contains(b.lo) {
+			if s.event.contains(f, b.lo) == there {
 				s.at(n)
 			}
 		}
 		return
 	}
-	seen := map[*node]bool{}
-	for i := range len(v.key) - 1 {
-		steps.spans.stab(v.key[1+i:], func(n *node) {
-			if !seen[n] {
-				seen[n] = true
+	text, _ := s.event.value(f).text()
+	found := map[*node]bool{}
+	steps.texts.find(text, func(one *span) { found[one.to] = true })
+	if !there {
+		for b, n := range steps.nodes {
+			if !found[n] {
+				s.known(f, b.lo, text, false)
 				s.at(n)
 			}
-		})
+		}
+		return
+	}
+	for n := range found {
+		s.known(f, n.by.lo, text, true)
+		s.at(n)
+	}
+}
+
+// known spares the filters that are found another search of a long text.
+func (s *search) known(f field, part, text string, there bool) {
+	if len(text) >= longText {
+		s.event.know(f, part, there)
 	}
 }
 
