@@ -47,7 +47,7 @@ func quickSizes() sizes {
 		backlog: 10_000, paced: 400 * time.Millisecond, late: 300 * time.Millisecond, parked: 20_000, claims: 100,
 		callers: []int{8}, senders: []int{64},
 		settled: 50_000, held: 3 * time.Second, mails: 500, nodes: []int{1, 3}, lanes: []int{1000, 10_000}, recorded: 600 * time.Millisecond, records: 100_000, shipped: 20_000,
-		webhooks: 3_200, pgWebhooks: 6_400, subscribers: 3_000, brief: true,
+		webhooks: 3_200, pgWebhooks: 3_200, subscribers: 3_000, brief: true,
 	}
 }
 
