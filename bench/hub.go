@@ -95,7 +95,7 @@ func (h *hub) subscribe(ctx context.Context, addresses ...string) error {
 		return err
 	}
 	for n := range eventFan {
-		s := fanout.Subscription{ID: "subscription-" + strconv.Itoa(n), Topics: []string{eventTopic}}
+		s := fanout.Subscription{ID: subscriptionID(n), Topics: []string{eventTopic}}
 		s.URL = subscriberURL(addresses, n)
 		sealed, err := h.ring.Seal(signing(s.ID), []byte(subscriberSecret(n)))
 		if err != nil {
@@ -109,11 +109,17 @@ func (h *hub) subscribe(ctx context.Context, addresses ...string) error {
 	return nil
 }
 
+func subscriptionID(n int) string { return "subscription-" + strconv.Itoa(n) }
+
 // fill publishes a backlog for subscribers at these addresses.
 func (h *hub) fill(ctx context.Context, z sizes, to []string) error {
 	if err := h.subscribe(ctx, to...); err != nil {
 		return err
 	}
+	return h.publishAll(ctx, z)
+}
+
+func (h *hub) publishAll(ctx context.Context, z sizes) error {
 	return crowdOf(publishers, z.webhooks/eventFan/publishers, func(int) error { return h.publish(ctx) })()
 }
 

@@ -26,6 +26,7 @@ type sizes struct {
 	recorded           time.Duration // of a cycle whose messages are recorded
 	records, shipped   int           // of an audit log that is verified and asked; that a site sends
 	webhooks           int           // messages to subscriptions; a multiple of 640, so that 64 publishers have as many each, and so have 80 requests at a time
+	pgWebhooks         int           // the same from PostgreSQL; a tenth of them goes out before the clock runs
 	subscribers        int           // against which an event is matched
 	brief              bool          // on PostgreSQL only: fewer peers and bare loops in measures with many cells
 }
@@ -36,7 +37,7 @@ func fullSizes() sizes {
 		backlog: 100_000, paced: 5 * time.Second, late: 2 * time.Second, parked: 1_000_000, claims: 500,
 		callers: []int{1, 8, 64}, senders: []int{1, 64},
 		settled: 10_000_000, held: 150 * time.Second, mails: 10_000, nodes: []int{1, 2, 3}, lanes: []int{1000, 100_000}, recorded: 20 * time.Second, records: 1_000_000, shipped: 100_000,
-		webhooks: 38_400, subscribers: 100_000,
+		webhooks: 38_400, pgWebhooks: 64_000, subscribers: 100_000,
 	}
 }
 
@@ -46,7 +47,7 @@ func quickSizes() sizes {
 		backlog: 10_000, paced: 400 * time.Millisecond, late: 300 * time.Millisecond, parked: 20_000, claims: 100,
 		callers: []int{8}, senders: []int{64},
 		settled: 50_000, held: 3 * time.Second, mails: 500, nodes: []int{1, 3}, lanes: []int{1000, 10_000}, recorded: 600 * time.Millisecond, records: 100_000, shipped: 20_000,
-		webhooks: 3_200, subscribers: 3_000, brief: true,
+		webhooks: 3_200, pgWebhooks: 3_200, subscribers: 3_000, brief: true,
 	}
 }
 

@@ -30,6 +30,7 @@ func webhookMeasure(z sizes, hosts int) measure {
 
 // webhookRun delivers z.webhooks messages.
 type webhookRun struct {
+	start   func() error                      // before the clock runs; may be nil
 	deliver func() (delivered int, err error) // ends when all are delivered, or at the cutoff
 	close   func() error
 }
@@ -47,6 +48,11 @@ func webhookCell(c cell, z sizes, hosts int, open func(ctx context.Context, dir 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
+	if w.start != nil {
+		if err := w.start(); err != nil {
+			return nil, err
+		}
+	}
 	before, err := processor()
 	if err != nil {
 		return nil, err

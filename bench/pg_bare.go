@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,6 +56,7 @@ type pgBareOptions struct {
 	writers  int // unnest group commit
 	drainers int // lease, then delete
 	page     int // rows per lease
+	atOnce   int // deliveries of a page at a time; zero: one
 }
 
 // pgBare is the bare loop.
@@ -225,18 +227,43 @@ func (b *pgBare) pass(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	b.claimed(time.Since(began))
-	var done []int64
-	for _, m := range ms {
-		if b.deliver(ctx, 0, m.payload) == nil {
-			done = append(done, m.seq)
-		}
-	}
+	done := b.deliverAll(ctx, ms)
 	if len(done) > 0 {
 		if _, err := b.pool.Exec(ctx, pgBareDelete, done); err != nil {
 			return 0, fmt.Errorf("delete: %w", err)
 		}
 	}
 	return len(done), nil
+}
+
+// deliverAll returns what was delivered of a page.
+func (b *pgBare) deliverAll(ctx context.Context, ms []bareMessage) (done []int64) {
+	if b.o.atOnce == 0 {
+		for _, m := range ms {
+			if b.deliver(ctx, 0, m.payload) == nil {
+				done = append(done, m.seq)
+			}
+		}
+		return done
+	}
+	var (
+		next atomic.Int64
+		mu   sync.Mutex
+		all  sync.WaitGroup
+	)
+	for range b.o.atOnce {
+		all.Go(func() {
+			for n := next.Add(1); n <= int64(len(ms)); n = next.Add(1) {
+				if m := ms[n-1]; b.deliver(ctx, 0, m.payload) == nil {
+					mu.Lock()
+					done = append(done, m.seq)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	return done
 }
 
 func pgLease(ctx context.Context, pool *pgxpool.Pool, now int64, limit int, until int64) ([]bareMessage, error) {
