@@ -272,13 +272,25 @@ func (l *Log) append(r *Record) (list []holdfast.Row, err error) {
 
 // Row returns the row of a record. The columns that are sealed in it are empty.
 func Row(log, seq int64, r *Record, leaf []byte, hash Hash) *rows.AuditRecord {
-	row := &rows.AuditRecord{
+	return &rows.AuditRecord{
 		Log: log, Seq: seq, ID: r.ID, At: r.Occurred.UnixMicro(), Stored: rows.Now, Channel: string(r.Channel), Kind: string(r.Kind), Status: string(r.Status),
-		Failed: r.Status.IsError(), Site: r.Site, Node: r.Node, Instance: r.Instance, Actor: r.Actor, Target: r.Target, Corr: r.Correlation,
+		Failed: r.Status.IsError(), Site: r.Site, Node: r.Node, Instance: r.Instance, Actor: r.Actor, Target: r.column(), Corr: r.Correlation,
 		Leaf: leaf, Hash: slices.Clone(hash[:]),
 	}
+}
+
+// column returns the target as its column has it.
+func (r *Record) column() string {
 	if slices.Contains(r.Personal, "target") {
-		row.Target = ""
+		return ""
 	}
-	return row
+	return r.Target
+}
+
+// Matches reports whether the columns of a row are those of its record, besides the id, which each store keeps in its own form, and
+// besides what Row is given with the record.
+func (r *Record) Matches(row *rows.AuditRecord) bool {
+	return row.At == r.Occurred.UnixMicro() && row.Channel == string(r.Channel) && row.Kind == string(r.Kind) && row.Status == string(r.Status) &&
+		row.Failed == r.Status.IsError() && row.Site == r.Site && row.Node == r.Node && row.Instance == r.Instance && row.Actor == r.Actor &&
+		row.Target == r.column() && row.Corr == r.Correlation
 }

@@ -93,10 +93,12 @@ func (w *walk) keep(s *Stored, values []Value) kept {
 		k.hash = Hash(s.Hash)
 	}
 	r := &w.reading
-	var err error
-	if *r, err = Read(s.Leaf, values); err != nil {
-		k.bad = err.Error()
-		return k
+	if !r.scan(s.Leaf) {
+		var err error
+		if *r, err = Read(s.Leaf, values); err != nil {
+			k.bad = err.Error()
+			return k
+		}
 	}
 	if r.Site = SiteOf(w.log, r.Site); s.SameColumns != nil && !s.SameColumns(r) {
 		k.bad = "what stands beside the record is not what the record says"

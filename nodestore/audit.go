@@ -177,37 +177,24 @@ func (a *Audit) Last(ctx context.Context, log int64) (seq int64, err error) {
 // Records implements audit.Reader.
 func (a *Audit) Records(ctx context.Context, log, after int64, limit int, yield func(r *audit.Stored) error) error {
 	var r audit.Stored
-	var c auditColumns
-	r.SameColumns = c.same
+	var id []byte
+	var c rows.AuditRecord
+	r.SameColumns = func(r *audit.Record) bool { return sameID(id, r.ID) && r.Matches(&c) }
 	return a.db.Read(ctx, auditRecords, []any{log, after, int64(limit)}, func(scan side.Scan) error {
-		if err := scan(&r.Seq, &r.Leaf, &r.Hash, &c.id, &c.at, &c.channel, &c.kind, &c.status, &c.failed, &c.site, &c.node, &c.instance, &c.actor, &c.target, &c.corr); err != nil {
+		if err := scan(&r.Seq, &r.Leaf, &r.Hash, &id, &c.At, &c.Channel, &c.Kind, &c.Status, &c.Failed, &c.Site, &c.Node, &c.Instance, &c.Actor, &c.Target, &c.Corr); err != nil {
 			return err
 		}
 		return yield(&r)
 	})
 }
 
-// auditColumns are what stands beside a leaf.
-type auditColumns struct {
-	id                                                               []byte
-	at                                                               int64
-	channel, kind, status, site, node, instance, actor, target, corr string
-	failed                                                           bool
-}
-
-// same implements audit.Stored.SameColumns.
-func (c *auditColumns) same(r *audit.Record) bool {
-	want := audit.Row(0, 0, r, nil, audit.Hash{})
-	return sameID(c.id, r.ID) && c.at == want.At && c.channel == want.Channel && c.kind == want.Kind && c.status == want.Status && c.failed == want.Failed &&
-		c.site == want.Site && c.node == want.Node && c.instance == want.Instance && c.actor == want.Actor && c.target == want.Target && c.corr == want.Corr
-}
-
 // sameID reports whether a column has an id, in the form of either store: both keep a UUID as 16 bytes,
 // and PostgreSQL puts a byte before it that says so.
 func sameID(column []byte, id holdfast.ID) bool {
-	want := []byte(id)
-	if u, ok := id.UUID(); ok {
-		want = u[:]
+	u, ok := id.UUID()
+	want := u[:]
+	if !ok {
+		want = []byte(id)
 	}
 	return bytes.Equal(column, want) || len(column) == len(want)+1 && bytes.Equal(column[1:], want)
 }
