@@ -73,7 +73,7 @@ func TestAnExportOfACopyHasItsHandOvers(t *testing.T) {
 	r, _ := keyed(t)
 	first, origin := r.log.Key.Public(), must(r.log.Origin(t.Context()))
 	r.grow(20)
-	if _, _, err := r.log.Rotate(t.Context(), "it is old", "anna"); err != nil {
+	if _, _, err := r.log.Rotate(t.Context(), nil, "it is old", "anna"); err != nil {
 		t.Fatal(err)
 	}
 	r.grow(5)
