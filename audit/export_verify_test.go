@@ -3,10 +3,13 @@ package audit_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/audit/audittest"
 	"github.com/holdfast-mq/holdfast/rows"
@@ -73,7 +76,7 @@ func TestAnExportOfACopyHasItsHandOvers(t *testing.T) {
 	r, _ := keyed(t)
 	first, origin := r.log.Key.Public(), must(r.log.Origin(t.Context()))
 	r.grow(20)
-	if _, _, err := r.log.Rotate(t.Context(), "it is old", "anna"); err != nil {
+	if _, _, err := r.log.Rotate(t.Context(), nil, "it is old", "anna"); err != nil {
 		t.Fatal(err)
 	}
 	r.grow(5)
@@ -167,5 +170,43 @@ func TestAnExportIsNotAnchoredByItself(t *testing.T) {
 		if _, err := audit.VerifyExport(t.Context(), bytes.NewReader(bad), r.options()); !errors.Is(err, audit.ErrExport) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Calls that could not be recorded are a gap that verification dates, of a log, the next time too, and of an export; what else
+// is wrong comes first.
+func TestCallsThatCouldNotBeRecordedAreAGapOfTheLog(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i, calls := range []int64{3, 4} {
+		at := time.Date(2026, 11, 28, 6, i, 0, 0, time.UTC)
+		detail := must(json.Marshal(audit.Missed{Calls: calls, Since: at, Until: at.Add(time.Second)}))
+		if err := r.db.Append(t.Context(), holdfast.Entry{Kind: holdfast.Called, Code: audit.CodeGap, Outcome: holdfast.Transient, Detail: detail}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.grow(5)
+	const want = "7 calls from 2026-11-28T06:00:00Z to 2026-11-28T06:01:01Z have no record, or may have none, and the log says so"
+	o := r.options()
+	o.Progress = &audit.Progress{}
+	for range 2 {
+		report, err := audit.Verify(t.Context(), r.log.Store, o)
+		if err != nil || report.Status != audit.Unanchored || report.Logs[0].Detail != want || report.Logs[0].Anchored != r.size() {
+			t.Errorf("the log: %+v, %v", report, err)
+		}
+		r.grow(1)
+	}
+	s := r.shelf()
+	file := s.export(t, audit.Filter{})
+	report, err := audit.VerifyExport(t.Context(), bytes.NewReader(file), r.options())
+	if err != nil || report.Status != audit.Unanchored || report.Logs[0].Detail != want {
+		t.Errorf("an export: %+v, %v", report, err)
+	}
+	if err := audittest.Export(bytes.NewReader(file), r.log.Key.VerifierKey(report.Logs[0].Origin)); !errors.Is(err, audittest.ErrUnrecorded) || !strings.HasSuffix(err.Error(), ": 7") {
+		t.Errorf("the second verifier: %v", err)
+	}
+	tamperings["delete"].do(s, 5)
+	if report, err := audit.Verify(t.Context(), s, r.options()); err != nil || report.Status != audit.Broken {
+		t.Errorf("with a fault: %+v, %v", report, err)
 	}
 }

@@ -24,6 +24,7 @@ type reached struct {
 	treed  bool
 	seen   map[Public]*signed
 	erased map[string]int64
+	missed *Missed
 }
 
 // Verified returns how many records of a log were verified.
@@ -60,7 +61,7 @@ func (p *Progress) keep(w *walk) {
 		delete(p.logs, w.log.Origin)
 		return
 	}
-	p.logs[w.log.Origin] = reached{w.log.Size, w.head, w.tree.clone(), w.treed, cloned(w.seen), maps.Clone(w.erased)}
+	p.logs[w.log.Origin] = reached{w.log.Size, w.head, w.tree.clone(), w.treed, cloned(w.seen), maps.Clone(w.erased), w.report.Unrecorded}
 }
 
 // resume begins a walk where the last one of this log has ended, if it can. It returns the number of the record
@@ -71,6 +72,7 @@ func (p *Progress) resume(w *walk) (after int64, ok bool) {
 		return 0, false
 	}
 	w.head, w.tree, w.treed, w.seen, w.asked, w.erased = at.head, at.tree.clone(), at.treed, cloned(at.seen), at.size-1, maps.Clone(at.erased)
+	w.report.Unrecorded = at.missed
 	return at.size, true
 }
 

@@ -11,6 +11,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
+// ErrOtherKey means that a key does not sign the log, and has not handed over to the one that does.
+var ErrOtherKey = errors.New("another key signs the audit log")
+
 // KeyChanged is the Extra of a record of the kind KeyChange.
 type KeyChanged struct {
 	From   string `json:"from"` // verifier keys
@@ -24,10 +27,18 @@ type KeyChanged struct {
 //
 // If the process dies before the checkpoint, nothing has happened, and the next call takes the same new key. After it,
 // the next checkpoint of any node finishes what is left.
-func (l *Log) Rotate(ctx context.Context, reason, actor string) (note string, c Checkpoint, err error) {
+//
+// With from, that key hands over. If it has done so already, as when a call is repeated whose answer was lost, nothing
+// changes, and the checkpoint of then is returned. ErrOtherKey: another key signs, and from has not handed over.
+func (l *Log) Rotate(ctx context.Context, from *Public, reason, actor string) (note string, c Checkpoint, err error) {
 	l.setUp()
 	l.rotating.Lock()
 	defer l.rotating.Unlock()
+	if from != nil {
+		if note, c, err = l.handedOver(ctx, *from); err != nil || note != "" {
+			return note, c, err
+		}
+	}
 	next, err := l.Key.next()
 	if err != nil {
 		return "", c, err
@@ -64,6 +75,29 @@ func (l *Log) handOver(ctx context.Context, next *Key) (note string, c Checkpoin
 		}
 	}
 	return l.stored(ctx)
+}
+
+// handedOver returns the checkpoint by which a key has handed over, after it has finished what is left of that. note
+// empty: the key signs still.
+func (l *Log) handedOver(ctx context.Context, from Public) (note string, c Checkpoint, err error) {
+	l.signing.Lock()
+	defer l.signing.Unlock()
+	if err := l.takeOver(ctx); err != nil || l.Key.Public() == from {
+		return "", c, err
+	}
+	logs, err := l.Store.Logs(ctx)
+	if err != nil {
+		return "", c, err
+	}
+	notes, err := handOvers(ctx, l.Store, logs)
+	if err != nil {
+		return "", c, err
+	}
+	if _, passed := Heir(notes, from); len(passed) > 0 {
+		c, err = ParseCheckpoint(passed[0])
+		return passed[0], c, err
+	}
+	return "", c, ErrOtherKey
 }
 
 // takeOver changes to the key to which this one has handed over: this node did, and died; or another node did that

@@ -61,7 +61,7 @@ func TestAKeyHandsOverToTheNext(t *testing.T) {
 	r.grow(20)
 	for range 2 {
 		before := r.log.Key.Public()
-		_, c, err := r.log.Rotate(t.Context(), "it is old", "anna")
+		_, c, err := r.log.Rotate(t.Context(), nil, "it is old", "anna")
 		if err != nil || !slices.Equal(c.Keys, []audit.Public{before, r.log.Key.Public()}) || c.Size != r.size() {
 			t.Fatalf("%+v, %v", c, err)
 		}
@@ -93,12 +93,45 @@ func TestAKeyHandsOverToTheNext(t *testing.T) {
 		t.Errorf("recorded: %+v, %v", page.Records, err)
 	}
 	// A log that was cut is not signed by a new key either, when only the witness has what the old one signed.
-	if _, _, err := r.log.Rotate(t.Context(), "r", "anna"); err != nil {
+	if _, _, err := r.log.Rotate(t.Context(), nil, "r", "anna"); err != nil {
 		t.Fatal(err)
 	}
 	fresh := &audit.Log{Store: &cut{r.log.Store, 10}, Site: "site", Node: "node", Key: must(audit.OpenKey(path)), Witness: r.log.Witness}
 	if err := fresh.Checkpoint(t.Context()); !errors.Is(err, audit.ErrRewritten) {
 		t.Errorf("a log that was cut: %v", err)
+	}
+}
+
+// A change that is asked again, since its answer was lost, is the same change, also after the process died in it and after
+// later ones; a key that never signed cannot be replaced.
+func TestAHandOverThatIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	r, path := keyed(t)
+	r.grow(5)
+	first := r.log.Key.Public()
+	dying := &audit.Log{Store: r.log.Store, Journal: r.db, Site: "site", Node: "node", Key: must(audit.OpenKey(path)), Witness: &away{Witness: r.log.Witness, calls: 1}}
+	if _, _, err := dying.Rotate(t.Context(), &first, "r", "anna"); !errors.Is(err, audit.ErrWitness) {
+		t.Fatal(err)
+	}
+	note, c, err := r.log.Rotate(t.Context(), &first, "r", "anna")
+	if err != nil || len(c.Keys) != 2 || c.Keys[0] != first || r.log.Key.Public() != c.Keys[1] || must(audit.OpenKey(path)).Public() != c.Keys[1] {
+		t.Fatalf("asked again: %+v, %v", c, err)
+	}
+	second := r.log.Key.Public()
+	for range 2 {
+		if _, _, err := r.log.Rotate(t.Context(), &second, "r", "anna"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, _, err := r.log.Rotate(t.Context(), &first, "r", "anna"); err != nil || again != note {
+		t.Errorf("asked once more: %v, %s; want %s", err, again, note)
+	}
+	page, err := r.log.Store.(audit.Records).Query(t.Context(), audit.Query{Filter: audit.Filter{Kind: audit.KeyChange}, Limit: 9})
+	if err != nil || len(page.Records) != 2 {
+		t.Errorf("%d changes are on record, %v; want 2", len(page.Records), err)
+	}
+	if _, _, err := r.log.Rotate(t.Context(), &audit.Public{1}, "r", "anna"); !errors.Is(err, audit.ErrOtherKey) {
+		t.Errorf("a key that never signed: %v", err)
 	}
 }
 
@@ -137,7 +170,7 @@ func TestAHandOverThatDied(t *testing.T) {
 		return l
 	}
 	// After the file was made, and after the record: the old key goes on, and the next call takes the same new one.
-	if _, _, err := node(&dies{r.log.Store}, r.log.Witness).Rotate(t.Context(), "r", "anna"); !errors.Is(err, errDied) {
+	if _, _, err := node(&dies{r.log.Store}, r.log.Witness).Rotate(t.Context(), nil, "r", "anna"); !errors.Is(err, errDied) {
 		t.Fatal(err)
 	}
 	next := must(audit.OpenKey(path + ".new")).Public()
@@ -146,14 +179,14 @@ func TestAHandOverThatDied(t *testing.T) {
 	}
 	r.intact(old, oldV)
 	// The witness cannot be read: nothing is signed.
-	if _, _, err := node(r.log.Store, &unread{r.log.Witness, true}).Rotate(t.Context(), "r", "anna"); !errors.Is(err, audit.ErrWitness) {
+	if _, _, err := node(r.log.Store, &unread{r.log.Witness, true}).Rotate(t.Context(), nil, "r", "anna"); !errors.Is(err, audit.ErrWitness) {
 		t.Fatal(err)
 	}
 	if l := started(); l.Key.Public() != old {
 		t.Error("the key has changed without a witness")
 	}
 	// After the checkpoint, before the witness and the file.
-	if _, _, err := node(r.log.Store, &away{Witness: r.log.Witness, calls: 1}).Rotate(t.Context(), "r", "anna"); !errors.Is(err, audit.ErrWitness) {
+	if _, _, err := node(r.log.Store, &away{Witness: r.log.Witness, calls: 1}).Rotate(t.Context(), nil, "r", "anna"); !errors.Is(err, audit.ErrWitness) {
 		t.Fatal(err)
 	}
 	if must(audit.OpenKey(path)).Public() != old {
@@ -203,7 +236,7 @@ func TestAHandOverTakesThePlaceOfACheckpoint(t *testing.T) {
 	old, oldV := r.log.Key.Public(), r.log.Key.VerifierKey(must(r.log.Origin(t.Context())))
 	other := &audit.Log{Store: r.log.Store, Site: "site", Node: "node", Key: must(audit.OpenKey(path))}
 	l := &audit.Log{Store: &raced{r.log.Store, other}, Journal: r.db, Site: "site", Node: "node", Key: r.log.Key, Witness: r.log.Witness}
-	if _, c, err := l.Rotate(t.Context(), "r", "anna"); err != nil || len(c.Keys) != 2 {
+	if _, c, err := l.Rotate(t.Context(), nil, "r", "anna"); err != nil || len(c.Keys) != 2 {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	r.grow(5)
@@ -221,7 +254,7 @@ func TestTheOtherNodesTakeTheNewKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &audit.Log{Store: r.log.Store, Site: "site", Node: "node", Key: must(audit.OpenKey(theirs))}
-	if _, _, err := r.log.Rotate(t.Context(), "r", "anna"); err != nil {
+	if _, _, err := r.log.Rotate(t.Context(), nil, "r", "anna"); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Checkpoint(t.Context()); !errors.Is(err, audit.ErrKey) {
@@ -243,7 +276,7 @@ func TestTheOtherNodesTakeTheNewKey(t *testing.T) {
 	}
 	l.Journal = r.db
 	for _, log := range []*audit.Log{r.log, l} {
-		if _, _, err := log.Rotate(t.Context(), "r", "anna"); err != nil {
+		if _, _, err := log.Rotate(t.Context(), nil, "r", "anna"); err != nil {
 			t.Fatal(err)
 		}
 	}

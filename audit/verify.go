@@ -82,6 +82,8 @@ type LogReport struct {
 	Key         string    `json:"key,omitempty"`     // verifier key that has signed the last of them
 	Erased      int64     `json:"erased,omitempty"`  // values
 	Missing     int64     `json:"missing,omitempty"` // records that a copy lacks, or that are lost on record
+	// Unrecorded is calls that have no record, or may have none, as records of the kind Gap say. Nil: no such record stands.
+	Unrecorded *Missed `json:"unrecorded,omitempty"`
 	// Record is the record that a proof is about, as it is stored.
 	Record []byte `json:"record,omitempty"`
 }
@@ -190,6 +192,7 @@ func (v *verification) pass(ctx context.Context, from Reader) (r Report, err err
 	if err := v.valuesGone(ctx, r.Logs); err != nil {
 		return Report{}, err
 	}
+	unrecorded(r.Logs)
 	if !v.exported {
 		r.Logs = append(r.Logs, v.gone()...)
 	}
@@ -348,6 +351,11 @@ func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
 			f.by, f.at = w.log.Origin, seq
 			w.formers[f.Origin] = f
 		}
+	case Gap:
+		var m Missed
+		if json.Unmarshal(r.Extra, &m) == nil {
+			w.report.Unrecorded = m.with(w.report.Unrecorded)
+		}
 	case EraseKind:
 		var d Decision
 		if json.Unmarshal(r.Extra, &d) == nil {
@@ -360,6 +368,33 @@ func (w *walk) special(ctx context.Context, seq int64, r *Record) error {
 		}
 	}
 	return nil
+}
+
+// with returns both together. The other may be nil.
+func (m Missed) with(other *Missed) *Missed {
+	if other != nil {
+		if m.Calls += other.Calls; other.Since.Before(m.Since) {
+			m.Since = other.Since
+		}
+		if other.Until.After(m.Until) {
+			m.Until = other.Until
+		}
+	}
+	return &m
+}
+
+// unrecorded says of which calls logs lack records, by a record of theirs. That stays so until that record is purged.
+func unrecorded(list []LogReport) {
+	for i := range list {
+		r := &list[i]
+		if m := r.Unrecorded; m != nil && r.Status != Broken {
+			text := fmt.Sprintf("%d calls from %s to %s have no record, or may have none, and the log says so", m.Calls, m.Since.UTC().Format(time.RFC3339), m.Until.UTC().Format(time.RFC3339))
+			if r.Detail != "" {
+				text = r.Detail + "; " + text
+			}
+			r.Status, r.Detail = Unanchored, text
+		}
+	}
 }
 
 // batch is the Extra of a record of the kind Copied.

@@ -105,7 +105,7 @@ func (w *walk) keep(s *Stored, values []Value) kept {
 	} else if len(values)+len(r.Erased) != len(r.Personal) {
 		k.bad = "there is a value that the record does not have"
 	}
-	if k.erased = len(r.Erased); w.log.Own && aboutLogs(r.Kind) {
+	if k.erased = len(r.Erased); r.Kind == Gap || w.log.Own && aboutLogs(r.Kind) {
 		about := *r
 		k.record = &about
 	}

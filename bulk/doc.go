@@ -8,5 +8,5 @@
 // Each row is done at most once as far as its own state allows: what is done to it compares and
 // sets. If a process dies between a row and its record, the row is done again, is refused since it
 // has changed already, and is recorded as refused. Of several nodes over one store, one at a time
-// runs an action; another goes on when it stops.
+// runs an action. It goes on at once after a restart; another goes on when it has been away for half a minute.
 package bulk

@@ -20,7 +20,7 @@ type Do func(ctx context.Context, a *Action, item string) (refusal string, err e
 type Runner struct {
 	Store  Store
 	Do     Do
-	Holder string        // unlike that of any other Runner over the store, also of this one after a restart
+	Holder string        // the node's name, unlike that of any other over the store: after a restart it goes on at once
 	Every  time.Duration // between two looks for actions; zero: a second
 	Logger *slog.Logger
 
@@ -37,7 +37,7 @@ type turn struct {
 const (
 	// atOnce is how many rows are done between two records: so many are done again after a crash.
 	atOnce = 50
-	// lease is how long an action waits for a node that does not record. It is longer than a few rows take.
+	// lease is how long an action waits for another node that does not record. It is longer than a few rows take.
 	lease = 30 * time.Second
 	// kept is how long an action is kept after its end.
 	kept = 30 * 24 * time.Hour

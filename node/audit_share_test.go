@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,6 +69,14 @@ func TestAnErasureReachesTheOtherEnd(t *testing.T) {
 		central, _ := run(t, true)
 		erase(t, central, "ann@example.org", `"values":1`)
 		erase(t, central, "ann@example.org", `"unconfirmed":[{"site":"here","values":1,"since":"`)
+	})
+	change(t, "sqlite", "file:"+filepath.Join(hub.Data, "holdfast.db"), `UPDATE hf_audit_erasure SET since = since - 90000000000`)
+	t.Run("health says so after a day", func(t *testing.T) {
+		central, _ := run(t, true)
+		waittest.Until(t, "health says it, and is well", func() bool {
+			_, text := ask(t, "GET", central+"/_rf/health", "")
+			return strings.Contains(text, `{"name":"erasures","status":"ok","detail":"erased here, not yet confirmed by here: 1 value since 20`)
+		})
 	})
 	t.Run("it is back, and erases at home", func(t *testing.T) {
 		central, site := run(t, false)

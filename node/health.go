@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/link"
@@ -27,6 +28,7 @@ type seen struct {
 
 	followers []holdfast.FollowerInfo // of the journal
 	sites     []link.SiteInfo         // of a central
+	erased    []audit.Unconfirmed     // that the other ends of links have not confirmed
 }
 
 // buildProgress makes the watch for messages that make no progress.
@@ -86,6 +88,9 @@ func (n *Node) watchFile(ctx context.Context) error {
 				n.forgetRevoked(list)
 			}
 		}
+		if n.audit != nil {
+			s.erased, _ = n.kept.Audit.Unconfirmed(ctx) // the store's own checks tell
+		}
 		n.seen.Store(s)
 		select {
 		case <-ctx.Done():
@@ -129,6 +134,7 @@ func (n *Node) health() api.Health {
 	if s := n.seen.Load(); s != nil {
 		sitesHealth(s.sites, add)
 		telemetryHealth(s.sites, add)
+		erasedHealth(s.erased, add)
 	}
 	if n.role.health != nil {
 		n.role.health(add)

@@ -1,10 +1,12 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/metrics"
@@ -45,6 +47,22 @@ func telemetryHealth(list []link.SiteInfo, add addCheck) {
 		add("audit of sites", api.Degraded, "refused: "+brief.List(refused)+"; the sites keep it")
 	case len(late) > 0:
 		add("audit of sites", api.OK, brief.List(late))
+	}
+}
+
+// unconfirmedLate is how long an erasure may wait for the other end of a link before the health report says so.
+const unconfirmedLate = 24 * time.Hour
+
+// erasedHealth says which other ends have not confirmed what was erased here. A site may be away for weeks: that is no fault.
+func erasedHealth(list []audit.Unconfirmed, add addCheck) {
+	var late []string
+	for _, u := range list {
+		if time.Since(u.Since) > unconfirmedLate {
+			late = append(late, fmt.Sprintf("%s: %s since %s", cmp.Or(u.Site, "central"), brief.Count(u.Values, "value", "values"), u.Since.UTC().Format(time.RFC3339)))
+		}
+	}
+	if len(late) > 0 {
+		add("erasures", api.OK, "erased here, not yet confirmed by "+brief.List(late))
 	}
 }
 

@@ -99,7 +99,7 @@ func auditSurge(args []string) {
 		return signed(note, err)
 	}))
 	all.Go(each(50*time.Millisecond, func() error {
-		note, _, err := l.Rotate(ctx, "often", "anna")
+		note, _, err := l.Rotate(ctx, nil, "often", "anna")
 		return signed(note, err)
 	}))
 	all.Go(each(30*time.Millisecond, func() error {

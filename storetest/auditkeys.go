@@ -56,7 +56,7 @@ func oldKeyEnds(k *kit) {
 	}
 	rotate := func() {
 		k.t.Helper()
-		if _, c, err := b.Rotate(k.ctx(), "yearly", "anna"); err != nil || c.Signer() != b.Key.VerifierKey(c.Origin) || len(c.Keys) != 2 {
+		if _, c, err := b.Rotate(k.ctx(), nil, "yearly", "anna"); err != nil || c.Signer() != b.Key.VerifierKey(c.Origin) || len(c.Keys) != 2 {
 			k.t.Errorf("the change of the key ends with %+v, %v", c, err)
 		}
 	}

@@ -201,7 +201,7 @@ func handOversExchanged(k *kit) {
 	origin, err := a.Origin(k.ctx())
 	k.ok(err)
 	before := k.newestNote(origin)
-	handed, _, err := a.Rotate(k.ctx(), "yearly", "anna")
+	handed, _, err := a.Rotate(k.ctx(), nil, "yearly", "anna")
 	k.ok(err)
 	k.call(k.Full, "more", 3)
 	k.audited()

@@ -13,6 +13,7 @@ type AuditCheckpoint struct {
 
 // AuditRotation is what POST /v1/audit/rotate-key takes.
 type AuditRotation struct {
+	From   string `json:"from,omitempty" maxLength:"1024" doc:"The verifier key that is to hand over, as the last checkpoint names it. If it has handed over already, as when the answer to the same request was lost, the answer is that checkpoint. Left out: the key that signs."`
 	Reason string `json:"reason" minLength:"1" maxLength:"1024" doc:"In one line. It is in the log for good." example:"yearly change"`
 }
 

@@ -24,6 +24,9 @@ import (
 // ErrBroken means that the export is not what was once written and signed.
 var ErrBroken = errors.New("broken")
 
+// ErrUnrecorded means that nothing is broken, and that a record says that calls have none.
+var ErrUnrecorded = errors.New("calls are not on record")
+
 // line has the fields of all three kinds of line.
 type line struct {
 	Version                int `json:"holdfast-audit"`
@@ -38,6 +41,8 @@ type line struct {
 		Field, Text string
 		Salt        []byte
 	}
+
+	missed int64 // calls that the record says have none
 }
 
 type gap struct{ First, Last int64 }
@@ -57,6 +62,7 @@ func Export(r io.Reader, vkey string, kept ...string) error {
 		return err
 	}
 	chains, leaves, purged := []tlog.Hash{chain}, []tlog.Hash{}, head.From == 1
+	missed := int64(0)
 	for next := head.From; ; next++ {
 		l = line{}
 		if err := read(in, &l); err != nil {
@@ -81,7 +87,7 @@ func Export(r io.Reader, vkey string, kept ...string) error {
 		if err != nil {
 			return err
 		}
-		purged = purged || cut == head.Before
+		purged, missed = purged || cut == head.Before, missed+l.missed
 	}
 	if *l.Count != int64(len(leaves)) || l.Last != hex.EncodeToString(chain[:]) || !slices.Equal(gaps, l.Gaps) || !purged && !proved(l.Purge, &head) {
 		return fmt.Errorf("%w: the trailer, or the purge of what is not here", ErrBroken)
@@ -97,6 +103,9 @@ func Export(r io.Reader, vkey string, kept ...string) error {
 		if err := checkpoint(n.Text, &head, chains, leaves); err != nil {
 			return err
 		}
+	}
+	if missed > 0 {
+		return fmt.Errorf("%w: %d", ErrUnrecorded, missed)
 	}
 	return nil
 }
@@ -119,6 +128,11 @@ func inspect(l *line) (cut string, err error) {
 	}
 	var purge struct{ Hash string }
 	err = json.Unmarshal(l.Leaf, &says) //nolint:musttag // the same
+	if says.Kind == "Gap" {
+		var gap struct{ Calls int64 }
+		err = errors.Join(err, json.Unmarshal(says.Extra, &gap)) //nolint:musttag // the same
+		l.missed = gap.Calls
+	}
 	if says.Kind == "Purged" {
 		err = errors.Join(err, json.Unmarshal(says.Extra, &purge)) //nolint:musttag // the same
 	}

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +40,7 @@ that was changed or cut off: holdfast audit verify --witness reads a file of not
 }
 
 func (a *app) auditRotateCommand(g *global) *cobra.Command {
-	var reason string
+	var req api.AuditRotation
 	cmd := &cobra.Command{
 		Use:   "rotate-key",
 		Short: "Change the key that signs the audit log",
@@ -47,19 +50,34 @@ log has a record of it, and both keys sign what the log then has: whoever believ
 old key believes the new one by that. Then the new key takes the file of the old one.
 The note that both have signed is printed.
 
+If no answer comes, the command names the key that was to be replaced. Asked again with
+--from that key, it changes the key once, and prints the same note.
+
 Nodes that share a database: put the new key beside the audit.key of each of them first.`,
 		Example: `  holdfast audit rotate-key --reason 'yearly change'`,
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if reason == "" {
+			if req.Reason == "" {
 				return usage(errReason)
+			}
+			if req.From == "" {
+				if err := a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
+					signed, err := c.Audit().Checkpoint(ctx)
+					req.From = signed.Key
+					return err
+				}); err != nil {
+					return err
+				}
 			}
 			c, err := a.client(cmd, g)
 			if err != nil {
 				return err
 			}
-			made, err := c.Audit().Rotate(cmd.Context(), reason) // it waits for the record
+			made, err := c.Audit().Rotate(cmd.Context(), req) // it waits for the record
+			refused, answered := errors.AsType[*api.Problem](err)
 			switch {
+			case err != nil && (!answered || refused.Status >= http.StatusInternalServerError):
+				return fmt.Errorf("%w; the key may have changed: ask again with --from %s", err, req.From)
 			case err != nil:
 				return err
 			case g.json:
@@ -69,7 +87,8 @@ Nodes that share a database: put the new key beside the audit.key of each of the
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, in one line, for the audit log")
+	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, in one line, for the audit log")
+	cmd.Flags().StringVar(&req.From, "from", "", "verifier key to replace, to ask again when an answer was lost; default: the one that signs now")
 	return cmd
 }
 

@@ -5,6 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,9 +159,16 @@ func TestAnAuditExportIsVerifiedWithoutItsNode(t *testing.T) {
 	if err := os.Remove(next); err != nil {
 		t.Fatal(err)
 	}
-	if note := succeeds(t, "audit", "rotate-key", "--reason", "yearly", "--url", node.url()); strings.Count(note, "\nkey ") != 2 {
+	rotate := []string{"audit", "rotate-key", "--reason", "yearly", "--url"}
+	refused(t, exitUnreachable, []string{"--from " + key}, append(rotate, losing(t, node.url(), "/v1/audit/rotate-key"))...)
+	if note := succeeds(t, append(rotate, node.url(), "--from", key)...); strings.Count(note, "\nkey ") != 2 {
 		t.Errorf("the key is changed: %s", note)
 	}
+	if got := succeeds(t, "audit", "query", "--kind", "KeyChange", "--url", node.url()); strings.Count(got, "KeyChange") != 1 {
+		t.Errorf("the key is changed once: %s", got)
+	}
+	refused(t, exitConflict, []string{"has not handed over"}, append(rotate, node.url(), "--from", "x+00000000+AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")...)
+	refused(t, exitUsage, []string{"not a verifier key"}, append(rotate, node.url(), "--from", "nonsense")...)
 	again := filepath.Join(dir, "again.jsonl")
 	succeeds(t, "audit", "export", "--out", again, "--url", node.url())
 	succeeds(t, "audit", "verify", "--file", again, "--key", key)
@@ -168,4 +179,24 @@ func TestAnAuditExportIsVerifiedWithoutItsNode(t *testing.T) {
 	if got := succeeds(t, "audit", "verify", "--config", node.args[len(node.args)-1]); strings.Contains(got, key) {
 		t.Errorf("the old key signs still: %s", got)
 	}
+}
+
+// losing returns the address of a proxy to a node that loses each answer to a path.
+func losing(t *testing.T, address, path string) string {
+	t.Helper()
+	to, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		ModifyResponse: func(r *http.Response) error {
+			if r.Request.URL.Path == path {
+				panic(http.ErrAbortHandler)
+			}
+			return nil
+		},
+	})
+	t.Cleanup(server.Close)
+	return server.URL
 }
