@@ -72,3 +72,19 @@ func TestMatchWhileSubscriptionsChange(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// A filter that holds in as many ways as the index looks up is asked about no event that it does not concern.
+func TestAsManyWaysAsAreLookedUp(t *testing.T) {
+	t.Parallel()
+	var x filter.Index
+	var f filter.Filter
+	for i := range filter.MaxWays {
+		f.Any = append(f.Any, filter.Filter{Topics: []string{"orders"}, Attributes: map[string]string{"country": fmt.Sprint(i), "x": "*"}})
+	}
+	if err := x.Set("all", []string{"orders"}, f); err != nil {
+		t.Fatal(err)
+	}
+	if n := x.Asked(order()); n != 0 {
+		t.Errorf("%d filters were asked", n)
+	}
+}
