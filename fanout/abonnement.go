@@ -34,9 +34,11 @@ type CloudEventFilter struct {
 	Filters       map[string]string `json:"filters,omitempty"` // by member of the data
 }
 
-// Bounds of an abonnement.
+// MaxGroups bounds the groups of filters of an abonnement: each is a way in which its filter can hold.
+const MaxGroups = filter.MaxWays
+
+// Other bounds of an abonnement.
 const (
-	maxGroups     = 500
 	maxConditions = 2000 // of its filter
 	maxOwner      = 50
 )
@@ -92,8 +94,8 @@ func (s *Subscription) checkAbonnement() error {
 	if a.Owner == "" || len(a.Owner) > 4*maxOwner {
 		return bad("owner", a.Owner, fmt.Sprintf("must be the id of a client, of at most %d characters", maxOwner))
 	}
-	if n := len(a.Kanalen) + len(a.CloudEventFilters); n > maxGroups {
-		return bad("kanalen", fmt.Sprint(n), fmt.Sprintf("are more than %d groups of filters", maxGroups))
+	if n := len(a.Kanalen) + len(a.CloudEventFilters); n > MaxGroups {
+		return bad("kanalen", fmt.Sprint(n), fmt.Sprintf("are more than %d groups of filters", MaxGroups))
 	}
 	for i, g := range a.Kanalen {
 		if err := checkName("abonnement.kanalen["+fmt.Sprint(i)+"].naam", g.Naam); err != nil {

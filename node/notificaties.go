@@ -42,9 +42,6 @@ func (n *Node) addNotificaties(ctx context.Context, r *role, hub *admin.Hub, sen
 		Seal: func(sub *fanout.Subscription, secret string) (string, error) {
 			return hub.Seal(sub, fanout.ForAuthorization, secret)
 		},
-		Secret: func(sub *fanout.Subscription) (string, error) {
-			return n.opened(sub, fanout.Sealed{Use: fanout.ForAuthorization, Field: "authorization.secret", Text: &sub.Authorization.Sealed})
-		},
 		Check: hub.Check,
 		Probe: func(ctx context.Context, sub *fanout.Subscription, body []byte) (int, error) {
 			return n.probe(ctx, sender, sub, body)

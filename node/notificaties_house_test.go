@@ -157,6 +157,25 @@ func TestNotificatiesSeenByOperators(t *testing.T) {
 	if one, err = hub.Subscriptions().Get(t.Context(), id); err != nil || !strings.Contains(string(one.Filter), `"zaaktype":"Z"`) {
 		t.Errorf("%s, %v", one.Filter, err)
 	}
+	elsewhere := newCallback(t)
+	for name, set := range map[string]func(s *api.SubscriptionSpec){
+		"header":  func(s *api.SubscriptionSpec) { s.Headers = map[string]string{"X-Api-Key": "operator"} },
+		"signing": func(s *api.SubscriptionSpec) { s.Headers, s.Secrets = nil, []api.SigningSecret{{Value: "whsec_" + nrcSecret}} },
+	} {
+		if one, err = hub.Subscriptions().Get(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		spec := api.SubscriptionSpec(one)
+		set(&spec)
+		if _, err = hub.Subscriptions().Put(t.Context(), id, spec); err != nil {
+			t.Fatal(name, err)
+		}
+		n.do("PATCH", "abonnement/"+id, abonnementBody(elsewhere.URL, "")).fault(t, 400, "invalid", "callbackUrl invalid")
+		n.do("PATCH", "abonnement/"+id, abonnementBody(r.URL+"/"+name, "")).want(t, 200)
+	}
+	if seen := elsewhere.took(); len(seen) != 0 {
+		t.Errorf("another host got %q", seen)
+	}
 	n.do("DELETE", "abonnement/"+id, "").want(t, 204)
 	waittest.Until(t, "the journal has it", func() bool {
 		_, text := ask(t, "GET", n.root+"/v1/audit", "")

@@ -424,8 +424,12 @@ func TestNotificatiesSubscriptions(t *testing.T) {
 	if seen := r.took(); fmt.Sprint(moved["kanalen"]) == "[]" || len(seen) != 2 || !strings.HasPrefix(seen[1], "Token abc ") {
 		t.Errorf("case 25: %v, probes %q", moved, seen)
 	}
-	second := newCallback(t) // on another host, for which the auth is sealed anew
-	n.do("PATCH", url, `{"callback_url":"`+second.URL+`/x"}`).want(t, 200)
+	second := newCallback(t) // on another host, which never gets the auth of the first
+	n.do("PATCH", url, `{"callback_url":"`+second.URL+`/x"}`).fault(t, 400, "invalid", "auth required")
+	if seen := second.took(); len(seen) != 0 {
+		t.Errorf("another host got %q", seen)
+	}
+	n.do("PATCH", url, `{"callback_url":"`+second.URL+`/x","auth":"Token abc"}`).want(t, 200)
 	if seen := second.took(); len(seen) != 2 || !strings.HasPrefix(seen[1], "Token abc ") {
 		t.Errorf("on another host: %q", seen)
 	}

@@ -93,3 +93,19 @@ func TestLongTextIsReadOnce(t *testing.T) {
 		t.Errorf("got %d, want those that ask for a alone, and those that ask for no b", len(got))
 	}
 }
+
+// A filter that holds in as many ways as the index looks up is asked about no event that it does not concern.
+func TestAsManyWaysAsAreLookedUp(t *testing.T) {
+	t.Parallel()
+	var x filter.Index
+	var f filter.Filter
+	for i := range filter.MaxWays {
+		f.Any = append(f.Any, filter.Filter{Topics: []string{"orders"}, Attributes: map[string]string{"country": fmt.Sprint(i), "x": "*"}})
+	}
+	if err := x.Set("all", []string{"orders"}, f); err != nil {
+		t.Fatal(err)
+	}
+	if n := x.Asked(order()); n != 0 {
+		t.Errorf("%d filters were asked", n)
+	}
+}

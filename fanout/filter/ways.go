@@ -9,8 +9,9 @@ import (
 // perhaps not sufficient.
 type way []*atom
 
-// maxWays bounds the ways of one subscription. Beyond it, ways leave atoms out.
-const maxWays = 256
+// MaxWays bounds the ways in which the filter of a subscription can hold that the index looks up. A filter
+// with more is evaluated for more events than it lets pass, and an any with more for each.
+const MaxWays = 256
 
 // ways returns the ways in which c can hold. A clause that never holds has none.
 func ways(c *clause) []way {
@@ -20,7 +21,7 @@ func ways(c *clause) []way {
 	case anyOf:
 		var list []way
 		for i := range c.of {
-			if list = append(list, ways(&c.of[i])...); len(list) > maxWays {
+			if list = append(list, ways(&c.of[i])...); len(list) > MaxWays {
 				return []way{{}}
 			}
 		}
@@ -34,7 +35,7 @@ func ways(c *clause) []way {
 	slices.SortStableFunc(factors, func(a, b []way) int { return cmp.Compare(len(a), len(b)) })
 	list := []way{{}}
 	for _, f := range factors {
-		if len(list)*len(f) <= maxWays {
+		if len(list)*len(f) <= MaxWays {
 			list = product(list, f)
 		}
 	}

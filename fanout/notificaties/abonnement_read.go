@@ -34,11 +34,11 @@ func (f *fields) abonnement(a *fanout.Abonnement, method string) (out asked) {
 	if s, ok := f.text("auth", textRules{required: whole, blank: true, most: maxAuth}); ok {
 		out.auth = &s
 	}
-	list, ok := f.list("kanalen")
+	list, ok := f.list("kanalen", fanout.MaxGroups)
 	if ok || whole {
 		a.Kanalen, out.groups = f.kanalen(list), true
 	}
-	if list, ok = f.list("cloudeventFilters"); ok || whole {
+	if list, ok = f.list("cloudeventFilters", fanout.MaxGroups); ok || whole {
 		a.CloudEventFilters, out.groups = f.cloudEventFilters(list), true
 	}
 	if v, ok := f.given("sendCloudevents", false); ok {

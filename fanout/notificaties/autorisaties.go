@@ -26,15 +26,17 @@ type Authority struct {
 	asking singleflight.Group
 	mu     sync.Mutex
 	known  map[string]rights // by client id; nobody else than clients of the configuration is asked for
-	forgot int               // how often what is known was forgotten
+	forgot int               // how often what is known came to be due
 }
 
 // rights are what the authority has said about a client.
 type rights struct {
 	scopes    []Scope
 	superuser bool
-	read      time.Time
-	asked     time.Time // last, in vain or not
+	read      time.Time // zero: it has said nothing
+	forgot    int       // of the authority, when it was asked
+	failed    time.Time // when the last ask had failed; zero: it had an answer
+	failure   error     // of it
 }
 
 const (
@@ -43,6 +45,8 @@ const (
 	rightsFresh = time.Minute
 	// rightsStale is how long they are used while the authority does not answer.
 	rightsStale = 24 * time.Hour
+	// patience is how long a request waits for the authority if there are rights to use meanwhile.
+	patience = time.Second
 	// askAgain is how long an authority that did not answer is left alone.
 	askAgain = 5 * time.Second
 	// component is the name of this API among those whose rights the authority keeps.
@@ -52,48 +56,66 @@ const (
 // rights returns the scopes of a client. One that the authority does not know has none.
 func (a *Authority) rights(ctx context.Context, client string) ([]Scope, bool, error) {
 	a.mu.Lock()
-	r, ok := a.known[client]
-	forgot := a.forgot
+	r, forgot := a.known[client], a.forgot
 	a.mu.Unlock()
-	now := time.Now()
-	if ok && (now.Sub(r.read) < rightsFresh || now.Sub(r.asked) < askAgain && now.Sub(r.read) < rightsStale) {
-		return r.scopes, r.superuser, nil
+	if r.settled(forgot) {
+		return r.use()
 	}
-	got, err, _ := a.asking.Do(fmt.Sprint(forgot, " ", client), func() (any, error) { return a.ask(context.WithoutCancel(ctx), client) })
-	if err == nil {
-		fresh, _ := got.(rights)
-		a.keep(client, fresh, forgot)
-		return fresh.scopes, fresh.superuser, nil
+	asking := a.asking.DoChan(fmt.Sprint(forgot, " ", client), func() (any, error) {
+		return a.renew(context.WithoutCancel(ctx), client, forgot), nil
+	})
+	var enough <-chan time.Time
+	if r.usable() {
+		enough = time.After(patience)
 	}
-	if a.Logger != nil {
-		a.Logger.WarnContext(ctx, "Autorisaties API not asked", slog.String("client", client), slog.Any("error", err))
+	select {
+	case answer := <-asking:
+		r, _ = answer.Val.(rights)
+	case <-enough: // the answer is for later requests
+	case <-ctx.Done():
+		return nil, false, busy()
 	}
-	if ok && now.Sub(r.read) < rightsStale {
-		r.asked = now
-		a.keep(client, r, forgot)
-		return r.scopes, r.superuser, nil
-	}
-	return nil, false, err
+	return r.use()
 }
 
-// keep keeps what was said, unless it was to be forgotten meanwhile.
-func (a *Authority) keep(client string, r rights, forgot int) {
+// settled reports whether the authority need not, or should not, be asked now.
+func (r *rights) settled(forgot int) bool {
+	return time.Since(r.failed) < askAgain || r.forgot == forgot && time.Since(r.read) < rightsFresh
+}
+
+func (r *rights) usable() bool { return time.Since(r.read) < rightsStale }
+
+// use returns the scopes. That there were none says nothing while the authority does not answer.
+func (r *rights) use() ([]Scope, bool, error) {
+	if r.failure != nil && (!r.usable() || len(r.scopes) == 0 && !r.superuser) {
+		return nil, false, r.failure
+	}
+	return r.scopes, r.superuser, nil
+}
+
+// renew asks about a client and keeps what was said, or that nothing was.
+func (a *Authority) renew(ctx context.Context, client string, forgot int) rights {
+	fresh, err := a.ask(ctx, client)
+	if err != nil && a.Logger != nil {
+		a.Logger.WarnContext(ctx, "Autorisaties API not asked", slog.String("client", client), slog.Any("error", err))
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.forgot != forgot {
-		return
+	if fresh.forgot = forgot; err != nil {
+		fresh = a.known[client]
+		fresh.failed, fresh.failure = time.Now(), err
 	}
 	if a.known == nil {
 		a.known = map[string]rights{}
 	}
-	a.known[client] = r
+	a.known[client] = fresh
+	return fresh
 }
 
-// forget makes the next request of each client ask anew.
+// forget makes the next request of each client ask anew. What is known is used if there is no answer.
 func (a *Authority) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.known = nil
 	a.forgot++
 }
 
@@ -124,7 +146,7 @@ func (a *Authority) ask(ctx context.Context, client string) (r rights, err error
 	if json.Unmarshal(body, &page) != nil {
 		return r, forbidden("permission_denied", "Het antwoord van de Autorisaties API is niet te lezen.")
 	}
-	r = rights{read: now, asked: now}
+	r.read = now
 	for _, app := range page.Results {
 		if !slices.Contains(app.ClientIDs, client) {
 			continue

@@ -24,8 +24,13 @@ func object(v any) (*fields, error) {
 	return &fields{all: all, faults: &[]InvalidParam{}}, nil
 }
 
+// mostFaults is how many faults one answer names.
+const mostFaults = 50
+
 func (f *fields) fault(name, code, reason string) {
-	*f.faults = append(*f.faults, InvalidParam{f.at + name, code, reason})
+	if len(*f.faults) < mostFaults {
+		*f.faults = append(*f.faults, InvalidParam{f.at + clip(name), code, reason})
+	}
 }
 
 // err returns the faults, if there are any.
@@ -94,14 +99,18 @@ func (f *fields) link(name string, rules textRules) (string, bool) {
 	return s, true
 }
 
-// list reads an array.
-func (f *fields) list(name string) (list []any, ok bool) {
+// list reads an array of at most so many values.
+func (f *fields) list(name string, most int) (list []any, ok bool) {
 	v, ok := f.given(name, false)
 	if !ok {
 		return nil, false
 	}
 	if list, ok = v.([]any); !ok {
 		f.fault(name, "not_a_list", "Er wordt een lijst verwacht.")
+	}
+	if len(list) > most {
+		f.fault(name, "max_length", fmt.Sprintf("Er zijn ten hoogste %d waarden mogelijk.", most))
+		return nil, false
 	}
 	return list, ok
 }

@@ -155,12 +155,8 @@ func (s *Server) readKanaal(ctx context.Context, f *fields, t *fanout.Topic) {
 		}
 		t.Documentation = link
 	}
-	list, ok := f.list("filters")
+	list, ok := f.list("filters", maxFilters)
 	if !ok {
-		return
-	}
-	if len(list) > maxFilters {
-		f.fault("filters", "max_length", fmt.Sprintf("Er zijn ten hoogste %d filters mogelijk.", maxFilters))
 		return
 	}
 	t.Attributes = []string{}

@@ -27,23 +27,21 @@ func (s *Server) direct(one *fanout.Subscription, given asked, cloudEvents bool)
 	if given.callback == nil && given.auth == nil {
 		return false, nil
 	}
-	former := *one
+	former := one.URL
 	if given.callback != nil {
 		one.URL = *given.callback
 	}
-	switch a := one.Authorization; {
-	case a != nil && (a.Kind != fanout.HeaderKey || a.Header != authorization):
-		// Operators have set another kind, which stays, for the host that they have given it for.
-		if origin(former.URL) != origin(one.URL) {
-			return false, invalid(InvalidParam{"callbackUrl", "invalid", "De beheerder heeft de autorisatie voor een andere host ingesteld."})
-		}
+	a := one.Authorization
+	moved := origin(former) != origin(one.URL)
+	foreign := a != nil && (a.Kind != fanout.HeaderKey || a.Header != authorization)
+	switch {
+	case moved && (foreign || len(one.Headers) > 0 || len(one.Secrets) > 0 || one.TLS != nil):
+		err = invalid(InvalidParam{"callbackUrl", "invalid", "De beheerder heeft autorisatie, headers, ondertekening of TLS voor een andere host ingesteld."})
+	case foreign: // operators have set another kind, which stays
 	case given.auth != nil:
 		err = s.authorize(one, *given.auth)
-	case a != nil && origin(former.URL) != origin(one.URL): // it is sealed for its host
-		var secret string
-		if secret, err = s.Secret(&former); err == nil {
-			err = s.authorize(one, secret)
-		}
+	case moved && a != nil: // perhaps operators have set it, for that host
+		err = invalid(InvalidParam{"auth", "required", "Geef auth opnieuw: de callbackUrl heeft een andere host."})
 	}
 	if err != nil {
 		return false, err

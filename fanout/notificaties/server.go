@@ -34,10 +34,10 @@ type Server struct {
 	// Authority knows the rights of clients that have no scopes here. Nil: such clients may do nothing.
 	Authority *Authority
 
-	// Seal seals the authorization of a subscription whose other settings are set, and Secret opens it.
-	Seal   func(sub *fanout.Subscription, secret string) (string, error)
-	Secret func(sub *fanout.Subscription) (string, error)
-	// Check returns the faults of how a subscription is delivered, each a *holdfast.FieldError.
+	// Seal seals the authorization of a subscription whose other settings are set.
+	Seal func(sub *fanout.Subscription, secret string) (string, error)
+	// Check returns the faults of how a subscription is delivered, each a *holdfast.FieldError. Another error says
+	// that the node failed.
 	Check func(sub *fanout.Subscription) error
 	// Probe posts a body to a subscriber, authorized as its subscription says, and returns the status.
 	Probe func(ctx context.Context, sub *fanout.Subscription, body []byte) (status int, err error)
