@@ -15,14 +15,20 @@ import (
 // nobody owns the subscriptions that no client may change, as long as there is no client of this id.
 const nobody = "setup_configuration"
 
-// channel checks a topic with the node.
+// channel checks a topic with the node. What the file does not say stays as it is.
 func (p *importing) channel(ctx context.Context, c *opennotificaties.Channel, all *[]change) error {
 	old, err := p.node.Topics().Get(ctx, c.Name)
 	if err != nil && !absent(err) {
 		return p.found(err, c.Path, channelFields())
 	}
 	spec := api.TopicSpec(old)
-	spec.Name, spec.Documentation, spec.Attributes = c.Name, c.Documentation, c.Filters
+	spec.Name = c.Name
+	if c.Documentation != nil {
+		spec.Documentation = *c.Documentation
+	}
+	if c.Filters != nil {
+		spec.Attributes = c.Filters
+	}
 	next, err := p.node.Topics().Check(ctx, c.Name, spec)
 	if err != nil {
 		return p.found(err, c.Path, channelFields())
@@ -36,24 +42,13 @@ func (p *importing) channel(ctx context.Context, c *opennotificaties.Channel, al
 	return nil
 }
 
-// subscription checks a subscription with the node. What the file does not know stays as it is.
+// subscription checks a subscription with the node. What the file does not say stays as it is.
 func (p *importing) subscription(ctx context.Context, s *opennotificaties.Subscription, all *[]change) error {
 	old, err := p.node.Subscriptions().Get(ctx, s.ID)
 	if err != nil && !absent(err) {
 		return p.found(err, s.Path, subscriptionFields())
 	}
-	spec := api.SubscriptionSpec(old)
-	spec.ID, spec.URL, spec.Authorization, spec.Topics, spec.Filter = s.ID, s.URL, authorizationOf(s.Authorization), nil, nil
-	if spec.Mode = "plain"; s.CloudEvents {
-		spec.Mode = "notificaties"
-	}
-	spec.Abonnement = &api.Abonnement{Owner: p.ownerOf(&old), SendCloudEvents: s.CloudEvents}
-	for _, g := range s.Groups {
-		spec.Abonnement.Kanalen = append(spec.Abonnement.Kanalen, api.FilterGroup{Naam: g.Channel, Filters: g.Filters})
-	}
-	for _, t := range s.Types {
-		spec.Abonnement.CloudEventFilters = append(spec.Abonnement.CloudEventFilters, api.CloudEventFilter{TypeSubstring: t.Contains, Filters: t.Filters})
-	}
+	spec := p.specOf(s, &old)
 	next, err := p.node.Subscriptions().Check(ctx, s.ID, spec)
 	if err != nil {
 		return p.found(err, s.Path, subscriptionFields())
@@ -68,6 +63,43 @@ func (p *importing) subscription(ctx context.Context, s *opennotificaties.Subscr
 	return nil
 }
 
+// specOf returns what becomes of an old subscription; of a zero one, a new one.
+func (p *importing) specOf(s *opennotificaties.Subscription, old *api.Subscription) api.SubscriptionSpec {
+	spec := api.SubscriptionSpec(*old)
+	spec.ID, spec.URL, spec.Topics, spec.Filter = s.ID, s.URL, nil, nil
+	if s.Authorization != nil {
+		spec.Authorization = authorizationOf(s.Authorization)
+	}
+	a := api.Abonnement{}
+	if old.Abonnement != nil {
+		a = *old.Abonnement
+	}
+	a.Owner = p.ownerOf(old)
+	if s.CloudEvents != nil {
+		a.SendCloudEvents = *s.CloudEvents
+	}
+	switch {
+	case s.CloudEvents != nil && *s.CloudEvents:
+		spec.Mode = "notificaties"
+	case s.CloudEvents != nil || old.ID == "":
+		spec.Mode = "plain"
+	}
+	if s.Groups != nil {
+		a.Kanalen = nil
+	}
+	for _, g := range s.Groups {
+		a.Kanalen = append(a.Kanalen, api.FilterGroup{Naam: g.Channel, Filters: g.Filters})
+	}
+	if s.Types != nil {
+		a.CloudEventFilters = nil
+	}
+	for _, t := range s.Types {
+		a.CloudEventFilters = append(a.CloudEventFilters, api.CloudEventFilter{TypeSubstring: t.Contains, Filters: t.Filters})
+	}
+	spec.Abonnement = &a
+	return spec
+}
+
 // ownerOf returns the client that may change a subscription: who was named, or whoever may now.
 func (p *importing) ownerOf(old *api.Subscription) string {
 	switch {
@@ -80,7 +112,7 @@ func (p *importing) ownerOf(old *api.Subscription) string {
 }
 
 func authorizationOf(a *opennotificaties.Authorization) *api.Authorization {
-	if a == nil {
+	if a.Kind == "" {
 		return nil
 	}
 	out := &api.Authorization{Kind: a.Kind, Client: a.Client, URL: a.URL, Scopes: a.Scopes, Secret: api.KeptSecret{Value: a.Secret}}

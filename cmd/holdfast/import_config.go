@@ -26,8 +26,8 @@ func (i *imports) configuration(file *opennotificaties.File) (string, error) {
 			return "", err
 		}
 		own := setting.Mapping(setting.Pair{Key: "secret", Value: at})
-		if file.Authorizations == nil {
-			setting.Add(own, "scopes", setting.ListOf([]string{"consumeren", "publiceren"}, func(s string) string { return s }))
+		if file.Authorizations == nil { // it knows what they may do, and the file does not
+			own.Content[0].HeadComment = "It may do nothing until you decide and write scopes: consumeren, publiceren, or both."
 		}
 		setting.Add(clients, c.ID, own)
 	}

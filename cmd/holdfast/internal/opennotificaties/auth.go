@@ -9,7 +9,10 @@ import (
 )
 
 // auth is what an item says of how its subscriber is called.
-type auth struct{ kind, whole, client, secret, url, scope string }
+type auth struct {
+	kind, client, secret, url, scope string
+	whole                            *string // nil: it is not given
+}
 
 // authorization reports what is missing for its kind. What belongs to other kinds is left alone, as the
 // upstream does.
@@ -21,12 +24,15 @@ func (r *reader) authorization(path string, a *auth) *Authorization {
 	}
 	switch a.kind {
 	case "no_auth":
-		return nil
+		return &Authorization{}
 	case "api_key":
-		if a.whole == "" {
+		switch {
+		case a.whole == nil:
 			return nil
+		case *a.whole == "":
+			return &Authorization{}
 		}
-		return &Authorization{Kind: "key", Secret: a.whole}
+		return &Authorization{Kind: "key", Secret: *a.whole}
 	case "zgw":
 		needs("auth_client_id", a.client)
 		needs("secret", a.secret)

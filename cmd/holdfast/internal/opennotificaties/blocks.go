@@ -1,6 +1,7 @@
 package opennotificaties
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -43,9 +44,13 @@ func (r *reader) link(path, text string) {
 	case text == "":
 		r.wrong(path, "", "is missing", "write a URL")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		if strings.Contains(text, "@") { // a password may stand before it
+			text = ""
+		}
 		r.wrong(path, text, "is no http or https URL", "write one, such as https://zaken.example.nl/hook")
 	case u.User != nil:
-		r.wrong(path, u.Redacted(), "holds a user or a password", "remove them, and set auth")
+		u.User = nil
+		r.wrong(path, u.String(), "holds a user or a password", "remove them, and set auth")
 	}
 }
 
@@ -67,21 +72,27 @@ func (r *reader) client(path string, n *yaml.Node) {
 }
 
 func (r *reader) channel(path string, n *yaml.Node) {
-	c := Channel{Path: path, Filters: []string{}}
-	r.mapping(setting.Keys{"naam": r.text(&c.Name), "documentatie_link": r.text(&c.Documentation), "filters": r.list(func(path string, n *yaml.Node) {
-		var name string
-		r.text(&name)(path, n)
-		r.needed(path, name, maxFilter)
-		c.Filters = append(c.Filters, name)
-	})})(path, n)
+	c := Channel{Path: path}
+	r.mapping(setting.Keys{"naam": r.text(&c.Name), "documentatie_link": given(r.text, &c.Documentation), "filters": func(path string, n *yaml.Node) {
+		c.Filters = []string{}
+		r.list(func(path string, n *yaml.Node) {
+			var name string
+			r.text(&name)(path, n)
+			r.needed(path, name, maxFilter)
+			c.Filters = append(c.Filters, name)
+		})(path, n)
+	}})(path, n)
 	r.needed(path+".naam", c.Name, maxName)
-	if c.Documentation != "" {
-		r.link(path+".documentatie_link", c.Documentation)
+	if c.Documentation != nil && *c.Documentation != "" {
+		r.link(path+".documentatie_link", *c.Documentation)
 	}
 	for i := range r.file.Channels {
-		if r.file.Channels[i].Name == c.Name {
-			r.note(n.Line, fmt.Sprintf("%s: %s is there twice; the last one counts", path, c.Name))
-			r.file.Channels[i] = c
+		if old := &r.file.Channels[i]; old.Name == c.Name {
+			r.note(n.Line, fmt.Sprintf("%s: %s is there twice; its last values count", path, c.Name))
+			if c.Documentation = cmp.Or(c.Documentation, old.Documentation); c.Filters == nil {
+				c.Filters = old.Filters
+			}
+			*old = c
 			return
 		}
 	}
@@ -108,8 +119,8 @@ func (r *reader) subscription(path string, n *yaml.Node) {
 	var id string
 	a := auth{kind: "api_key"}
 	r.mapping(setting.Keys{
-		"uuid": r.text(&id), "callback_url": r.text(&s.URL), "send_cloudevents": r.boolean(&s.CloudEvents),
-		"auth": r.secret(&a.whole), "auth_type": r.text(&a.kind), "auth_client_id": r.text(&a.client), "secret": r.secret(&a.secret),
+		"uuid": r.text(&id), "callback_url": r.text(&s.URL), "send_cloudevents": given(r.boolean, &s.CloudEvents),
+		"auth": given(r.secret, &a.whole), "auth_type": r.text(&a.kind), "auth_client_id": r.text(&a.client), "secret": r.secret(&a.secret),
 		"oauth2_token_url": r.text(&a.url), "oauth2_scope": r.text(&a.scope),
 		"kanalen": r.list(func(path string, n *yaml.Node) { r.group(&s, path, n) }), "cloudevent_filters": r.list(func(path string, n *yaml.Node) { r.typed(&s, path, n) }),
 	})(path, n)
@@ -132,6 +143,7 @@ func (r *reader) subscription(path string, n *yaml.Node) {
 				r.addType(old, n.Line, path, t)
 			}
 			s.Groups, s.Types = old.Groups, old.Types
+			s.Authorization, s.CloudEvents = cmp.Or(s.Authorization, old.Authorization), cmp.Or(s.CloudEvents, old.CloudEvents)
 			*old = s
 			return
 		}

@@ -38,22 +38,23 @@ type Note struct {
 	Text string
 }
 
-// Channel is a kanaal. Its name is in the file once.
+// Channel is a kanaal. Its name is in the file once. What is nil is not in the file.
 type Channel struct {
-	Path                string // in the file
-	Name, Documentation string
-	Filters             []string
+	Path          string // in the file
+	Name          string
+	Documentation *string
+	Filters       []string
 }
 
-// Subscription is an abonnement. Its id is in the file once.
+// Subscription is an abonnement. Its id is in the file once. What is nil is not in the file.
 type Subscription struct {
 	Path          string
 	ID            string // a UUID in its usual form
 	URL           string
-	Authorization *Authorization // nil: none
-	CloudEvents   bool           // it gets notifications as CloudEvents
-	Groups        []Group        // of notifications
-	Types         []Type         // of CloudEvents
+	Authorization *Authorization
+	CloudEvents   *bool   // it gets notifications as CloudEvents
+	Groups        []Group // of notifications
+	Types         []Type  // of CloudEvents
 }
 
 // Group asks for the notifications of a channel that all filters fit.
@@ -69,9 +70,9 @@ type Type struct {
 	Filters  map[string]string
 }
 
-// Authorization is how a subscriber is called.
+// Authorization is how a subscriber is called. The zero value is without any.
 type Authorization struct {
-	Kind   string // key, zgw or oauth2, as in the operator API
+	Kind   string // key, zgw or oauth2, as in the operator API; empty: none
 	Client string // of zgw and oauth2
 	URL    string // of oauth2: of the token endpoint
 	Scopes []string

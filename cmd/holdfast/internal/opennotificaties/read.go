@@ -179,6 +179,14 @@ func (r *reader) items(one setting.Decode) setting.Decode {
 	}
 }
 
+// given reads a value that may be left out, which leaves to nil.
+func given[T any](read func(to *T) setting.Decode, to **T) setting.Decode {
+	return func(path string, n *yaml.Node) {
+		*to = new(T)
+		read(*to)(path, n)
+	}
+}
+
 func (r *reader) text(to *string) setting.Decode { return setting.Text(r.Loader, to, "zaken") }
 
 // secret reads a text that no fault may show.

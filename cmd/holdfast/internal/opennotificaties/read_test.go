@@ -28,8 +28,8 @@ func TestAllBlocksAreRead(t *testing.T) {
 	}
 	want := &opennotificaties.File{
 		Channels: []opennotificaties.Channel{
-			{Name: "zaken", Documentation: "https://zaken.example.nl/ref/kanalen/#zaken", Filters: []string{"bronorganisatie", "zaaktype", "zaaktype.catalogus"}},
-			{Name: "autorisaties", Filters: []string{}},
+			{Name: "zaken", Documentation: new("https://zaken.example.nl/ref/kanalen/#zaken"), Filters: []string{"bronorganisatie", "zaaktype", "zaaktype.catalogus"}},
+			{Name: "autorisaties", Documentation: new(""), Filters: []string{}},
 		},
 		Subscriptions: []opennotificaties.Subscription{
 			{
@@ -38,7 +38,7 @@ func TestAllBlocksAreRead(t *testing.T) {
 				Groups:        []opennotificaties.Group{{Channel: "zaken", Filters: map[string]string{"bronorganisatie": "082096752011", "zaaktype": "*"}}},
 			},
 			{
-				ID: "482a09ff-286b-4d0f-a1b8-9b99c1eac0f8", URL: "https://mijn.example.nl/hook", CloudEvents: true,
+				ID: "482a09ff-286b-4d0f-a1b8-9b99c1eac0f8", URL: "https://mijn.example.nl/hook", CloudEvents: new(true),
 				Authorization: &opennotificaties.Authorization{Kind: "oauth2", Client: "node", Secret: "letmein", URL: "https://login.example.nl/token", Scopes: []string{"read", "write"}},
 				Types: []opennotificaties.Type{
 					{Contains: "zaak.created"},
@@ -50,7 +50,7 @@ func TestAllBlocksAreRead(t *testing.T) {
 				Authorization: &opennotificaties.Authorization{Kind: "zgw", Client: "node", Secret: "letmein"},
 				Groups:        []opennotificaties.Group{{Channel: "zaken"}},
 			},
-			{ID: "13baec5a-93ef-4ba6-bb73-c548c12009a2", URL: "http://intern.example.nl:8000/open", Groups: []opennotificaties.Group{{Channel: "autorisaties", Filters: map[string]string{"leeg": ""}}}},
+			{ID: "13baec5a-93ef-4ba6-bb73-c548c12009a2", URL: "http://intern.example.nl:8000/open", Authorization: &opennotificaties.Authorization{}, Groups: []opennotificaties.Group{{Channel: "autorisaties", Filters: map[string]string{"leeg": ""}}}},
 		},
 		Schedule:       &opennotificaties.Schedule{Retries: 5, Factor: 3 * time.Second, Cap: 30 * time.Second},
 		Clients:        []opennotificaties.Client{{ID: "open-zaak", Secret: "of-zaken"}, {ID: "portal", Secret: "fallback"}},
@@ -70,7 +70,7 @@ func TestAllBlocksAreRead(t *testing.T) {
 		"notifications_subscriptions_config: is not read: it says how Open Notificaties subscribes to itself",
 		"kanalen[1]: zaken is there twice for this subscription; as at Open Notificaties, the filters of both must fit",
 		"482a09ff-286b-4d0f-a1b8-9b99c1eac0f8 is there twice; its last values count",
-		"notifications_kanalen_config.items[2]: autorisaties is there twice; the last one counts",
+		"notifications_kanalen_config.items[2]: autorisaties is there twice; its last values count",
 	} {
 		if !strings.Contains(strings.Join(notes, "\n"), want) {
 			t.Errorf("no note %q among\n%s", want, strings.Join(notes, "\n"))
@@ -115,6 +115,9 @@ func TestEachFaultHasItsLineAndNoneShowsASecret(t *testing.T) {
 		"no uuid":               {abonnementen + "  - uuid: shop\n    callback_url: https://x.example/\n    kanalen: [{naam: zaken}]\n", `setup.yaml:4: notifications_abonnementen_config.items[0].uuid: "shop" is no UUID`},
 		"nothing asked for":     {abonnementen + item, "has neither kanalen nor cloudevent_filters"}, // case 58
 		"a password in the URL": {abonnementen + "  - uuid: 13baec5a93ef4ba6bb73c548c12009a2\n    callback_url: https://u:hunter2@x.example/\n    kanalen: [{naam: zaken}]\n", "setup.yaml:5: "},
+		"a password with ftp":   {abonnementen + "  - uuid: 13baec5a93ef4ba6bb73c548c12009a2\n    callback_url: ftp://u:hunter2@x.example/\n    kanalen: [{naam: zaken}]\n", "setup.yaml:5: notifications_abonnementen_config.items[0].callback_url: is no http"},
+		"a password in no URL":  {abonnementen + "  - uuid: 13baec5a93ef4ba6bb73c548c12009a2\n    callback_url: https://u:hunter2@x.example:no/\n    kanalen: [{naam: zaken}]\n", "is no http or https URL"},
+		"a password, no scheme": {abonnementen + "  - uuid: 13baec5a93ef4ba6bb73c548c12009a2\n    callback_url: u:hunter2@x.example\n    kanalen: [{naam: zaken}]\n", "is no http or https URL"},
 		"authorization":         {abonnementen + item + "    kanalen: [{naam: zaken}]\n    auth_type: basic\n", `setup.yaml:7: notifications_abonnementen_config.items[0].auth_type: "basic" is no way`},
 		"what it needs":         {abonnementen + item + "    kanalen: [{naam: zaken}]\n    auth_type: zgw\n    auth: hunter2\n", "auth_client_id: is missing; auth_type zgw needs it"},
 		"a secret as a number":  {abonnementen + item + "    kanalen: [{naam: zaken}]\n    auth: 4711\n", "setup.yaml:7: notifications_abonnementen_config.items[0].auth: is not text; put the value in quotes"},
