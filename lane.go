@@ -58,10 +58,11 @@ type laneRun struct {
 	// Fields of the loop alone.
 	place    place
 	incoming []Claim
-	more     bool // the store may have due messages
-	newer    bool // the store may have due messages that were never tried, also if it has none for those who ask for all
-	target   int  // how many ready claims it keeps, if there is room
-	filled   bool // the last claim got all that was asked for
+	more     bool      // the store may have due messages
+	newer    bool      // the store may have due messages that were never tried, also if it has none for those who ask for all
+	noFirst  time.Time // asks for no such ones before this time
+	target   int       // how many ready claims it keeps, if there is room
+	filled   bool      // the last claim got all that was asked for
 	firstSeq int64
 	several  bool      // the streak is over more than one message
 	run      int       // successes since the limit last grew
@@ -166,7 +167,7 @@ func (l *laneRun) wantFirst(now time.Time, most int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.newer || len(l.ready.again) == 0 || l.ready.bytes >= 2*laneBytes || l.closed || l.share == 0 || l.decision.Paused ||
-		l.withholds() || l.resume.After(now) || l.retries() > 0 {
+		l.withholds() || l.resume.After(now) || l.noFirst.After(now) || l.retries() > 0 {
 		return 0
 	}
 	target := min(l.target, most)

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -35,30 +36,34 @@ func (r *dispatch) wants(now time.Time) (all, first map[string]int) {
 }
 
 // refill claims for the slots that are free and starts workers. After an error, the next event
-// looks at the lanes again.
+// looks at the lanes again. What becomes of one of the two claims does not keep back the other.
 func (r *dispatch) refill(ctx context.Context) error {
 	if r.trouble > 0 || len(r.agenda.look) == 0 {
 		return nil
 	}
 	all, first := r.wants(time.Now())
-	if len(first) > 0 {
-		if err := r.claimFirst(ctx, first); err != nil {
-			return err
-		}
-	}
+	var err error
 	if len(all) > 0 {
-		return r.claim(ctx, all)
+		err = r.claim(ctx, all)
 	}
-	return nil
+	if len(first) > 0 {
+		err = errors.Join(err, r.claimFirst(ctx, first))
+	}
+	return err
 }
+
+// firstRest is how long a lane asks for no first attempts after the store has failed to look for
+// them. That may have taken long, and all lanes wait meanwhile.
+const firstRest = time.Second
 
 func (r *dispatch) claimFirst(ctx context.Context, first map[string]int) error {
 	claims, err := r.d.Store.ClaimFirst(ctx, first)
-	r.receive(claims)
+	taken := r.receive(claims)
 	for name, n := range first {
 		l := r.lanes[name]
 		if err != nil {
-			r.agenda.mark(l)
+			l.noFirst = taken.Add(firstRest)
+			r.agenda.remind(l, l.noFirst)
 			continue
 		}
 		l.newer = len(l.incoming) >= n

@@ -2,7 +2,9 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +70,47 @@ func TestRetriesThatHangLeaveRoomForFirstAttempts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// noFirsts is a store that never finds first attempts.
+type noFirsts struct {
+	holdfast.Store
+	asked atomic.Int64
+}
+
+func (s *noFirsts) ClaimFirst(context.Context, map[string]int) ([]holdfast.Claim, error) {
+	s.asked.Add(1)
+	return nil, errors.New("it takes too long")
+}
+
+// A store that fails to look for the first attempts of one lane keeps back no other lane, and is asked about once a second.
+func TestFirstAttemptsThatAreNotFoundKeepBackNoOtherLane(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		bad, good := webhook(hangsAgain(errTransient), true), webhook(&script{}, true)
+		bad.Limit, bad.Timeout = 8, 30*time.Second
+		store := &noFirsts{Store: db}
+		stop := dispatch(t, &holdfast.Dispatcher{Store: store, Poll: time.Hour, Routes: map[string]holdfast.Route{"bad": bad, "good": good}})
+		enqueue(t, db, numbered(1000, "bad")...)
+		time.Sleep(30 * time.Second) // all are due again, and hang
+		for i := range 100 {
+			id := holdfast.ID(fmt.Sprint("good-", i))
+			enqueue(t, db, holdfast.Message{Destination: "bad"}, holdfast.Message{ID: id, Destination: "good"})
+			synctest.Wait()
+			if r := record(t, db, id); r.State != holdfast.Delivered {
+				t.Fatalf("%s is %s, want it delivered at once", id, r.State)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := store.asked.Load(); n < 2 || n > 50 {
+			t.Errorf("it was asked %d times in 10 s", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Where first attempts hang, too, all requests may be such ones, and retries go in turn with them.

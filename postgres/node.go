@@ -261,7 +261,7 @@ func (c *claims) rewindAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.lanes {
-		l.reread()
+		l.reread(false)
 	}
 	c.suspects = true
 }

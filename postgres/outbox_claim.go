@@ -59,8 +59,13 @@ type laneView struct {
 	whole time.Time // when the whole lane is read again
 }
 
-// reread makes the next claims look behind the floors.
-func (l *laneView) reread() { l.whole, l.first = time.Time{}, 0 }
+// reread makes the next claims look behind the floors. tried says that what is there was tried:
+// ClaimFirst need not see it, for which it would pass over all others that were.
+func (l *laneView) reread(tried bool) {
+	if l.whole = (time.Time{}); !tried {
+		l.first = 0
+	}
+}
 
 const (
 	floorSlack = 2 * int64(time.Second/time.Microsecond)
@@ -102,8 +107,15 @@ func (c *claims) rewind(lanes ...int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range lanes {
-		c.lane(id).reread()
+		c.lane(id).reread(false)
 	}
+}
+
+// rewindTried is rewind for messages that were tried.
+func (c *claims) rewindTried(lane int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lane(lane).reread(true)
 }
 
 // Claim implements holdfast.Store. Nodes that claim at the same time get different messages: a

@@ -20,7 +20,7 @@ func (db *DB) Hasten(ctx context.Context, destination string, within time.Durati
 			}
 			if count == 0 {
 				tx.wakes(lane)
-				tx.after = append(tx.after, func() { db.claim.rewind(lane) })
+				tx.after = append(tx.after, func() { db.claim.rewindTried(lane) })
 			}
 			count++
 			return nil

@@ -59,7 +59,7 @@ func (tx *ownTx) moveRetries(destination string, from retryRow, plan func(tries 
 		}
 		if moved == 0 {
 			tx.wakes(lane)
-			tx.after = append(tx.after, func() { tx.db.claim.rewind(lane) })
+			tx.after = append(tx.after, func() { tx.db.claim.rewindTried(lane) })
 		}
 		moved++
 		return nil

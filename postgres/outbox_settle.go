@@ -182,7 +182,7 @@ func (c *claims) settled(rows []settled, done bool) {
 		if s := rows[i].s; s.State == holdfast.Pending {
 			// A row that is given back keeps its due time, which is before the floor.
 			if s.Outcome == holdfast.NotStarted {
-				c.lane(h.lane).reread()
+				c.lane(h.lane).reread(h.tries > 0)
 			}
 		}
 	}

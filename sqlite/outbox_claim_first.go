@@ -51,10 +51,8 @@ func (k *tableClaim) readFirst(c *conn, l *lane, want int) error {
 	for want > 0 && k.bytes < claimBytes {
 		now := k.db.writer.instant()
 		ls.mu.Lock()
-		due, seq, turn := l.firstDue, l.firstSeq, l.rewinds
-		if l.cursorDue > due || l.cursorDue == due && l.cursorSeq > seq {
-			due, seq = l.cursorDue, l.cursorSeq
-		}
+		due, seq := l.firstCursor()
+		turn := l.rewinds
 		ls.mu.Unlock()
 		if from := now - micros(firstAgo); due < from {
 			due, seq = from, 0

@@ -24,7 +24,7 @@ func (db *DB) Hasten(ctx context.Context, destination string, within time.Durati
 			ls.mu.Lock()
 			l := ls.locked(destination)
 			ls.mu.Unlock()
-			tx.fresh = append(tx.fresh, freshRow{lane: l, due: now})
+			tx.fresh = append(tx.fresh, freshRow{lane: l, due: now, tried: true})
 		}
 		return nil
 	}))

@@ -160,10 +160,14 @@ func (l *lane) count(s holdfast.State, by int64) {
 // addFresh takes note of a committed pending row.
 func (ls *lanes) addFresh(f *freshRow, now int64) {
 	l := f.lane
-	if f.due <= l.firstDue {
+	if !f.tried && f.due <= l.firstDue {
 		l.firstDue, l.firstSeq = f.due-1, math.MaxInt64
 	}
 	switch {
+	case f.due <= l.cursorDue && f.tried && len(l.fresh) == 0:
+		due, seq := l.firstCursor() // what was tried changes nothing for first attempts
+		ls.rewind(l)
+		l.firstDue, l.firstSeq = due, seq
 	case f.due <= l.cursorDue:
 		ls.rewind(l)
 	case f.due > now:
@@ -195,6 +199,14 @@ func (ls *lanes) rewind(l *lane) {
 	l.fresh, l.freshBytes = nil, 0
 	ls.dropAhead(l)
 	l.rewinds++
+}
+
+// firstCursor returns up to where nothing is left for ClaimFirst.
+func (l *lane) firstCursor() (due, seq int64) {
+	if l.cursorDue > l.firstDue || l.cursorDue == l.firstDue && l.cursorSeq > l.firstSeq {
+		return l.cursorDue, l.cursorSeq
+	}
+	return l.firstDue, l.firstSeq
 }
 
 // needsTable reports whether the table may have due rows that memory does not hold.

@@ -62,7 +62,7 @@ func (tx *writeTx) moveRetries(destination string, from retryRow, plan func(trie
 		if err != nil {
 			return from, 0, 0, err
 		}
-		tx.fresh = append(tx.fresh, freshRow{lane: l, due: soonest})
+		tx.fresh = append(tx.fresh, freshRow{lane: l, due: soonest, tried: true})
 	}
 	return list[len(list)-1], len(list), moved, nil
 }

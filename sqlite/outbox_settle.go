@@ -196,7 +196,7 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 		if tx.w.db.marks.Load() {
 			due = 0 // an operator may have set another due time: the table knows
 		}
-		tx.fresh = append(tx.fresh, freshRow{lane: held.lane, due: due})
+		tx.fresh = append(tx.fresh, freshRow{lane: held.lane, due: due, tried: true})
 	} else {
 		tx.moves = append(tx.moves, change{held.lane, holdfast.Pending, s.State})
 	}
@@ -248,7 +248,7 @@ func (tx *writeTx) giveBack(s *holdfast.Settlement, held *lease, from int64) (bo
 		}
 	}
 	// The row is behind the cursor: the lane must read the table again.
-	tx.fresh = append(tx.fresh, freshRow{lane: held.lane, due: 0})
+	tx.fresh = append(tx.fresh, freshRow{lane: held.lane, due: 0, tried: held.tries > 0})
 	if ended, err := tx.endMarked(s.Seq); err != nil || ended {
 		return true, err
 	}

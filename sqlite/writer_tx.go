@@ -46,6 +46,7 @@ type freshRow struct {
 	lane  *lane
 	due   int64
 	claim *holdfast.Claim // nil: only the table has it
+	tried bool            // ClaimFirst never gives it
 }
 
 // released is a claim that has ended.

@@ -55,6 +55,11 @@ func firstAttempts(k *kit) {
 	}
 	k.pass(time.Minute)
 	is(k.claimFirst(10), "late")
+	k.put(many(2, "last", holdfast.Message{})...)
+	k.wins(tried[0], notStarted())
+	back := is(k.claimFirst(1), "last-0")
+	k.wins(back[0], notStarted())
+	is(k.claimFirst(10), "last-0", "last-1")
 	k.expire()
 	if r := k.get("brief"); r.State != holdfast.Expired || r.Tries > 0 {
 		k.t.Errorf("a message whose time is over: %+v", r)
