@@ -35,7 +35,7 @@ type Exporter struct {
 	log    *rows.AuditLog
 	newest *rows.AuditCheckpoint // covers no more than the export has
 	handed []string
-	gaps   []ExportGap
+	gaps   []gap
 	purge  *Proof
 }
 
@@ -43,8 +43,9 @@ type Exporter struct {
 type ExportHeader struct {
 	Version int     `json:"holdfast-audit"` // 1
 	Origin  string  `json:"origin"`
-	From    int64   `json:"from"`   // number of the first record that the log has
-	Before  string  `json:"before"` // chain hash before it, hex
+	From    int64   `json:"from"`           // number of the first record that the log has
+	Before  string  `json:"before"`         // chain hash before it, hex
+	Copy    bool    `json:"copy,omitempty"` // another node's log: only its export may have gaps
 	Filter  *Filter `json:"filter,omitempty"`
 }
 
@@ -78,8 +79,9 @@ type ExportTrailer struct {
 
 // ExportGap is a range of records that are missing.
 type ExportGap struct {
-	First int64 `json:"first"`
-	Last  int64 `json:"last"`
+	First int64  `json:"first"`
+	Last  int64  `json:"last"`
+	Hash  string `json:"hash"` // of the chain at the last of them, hex
 }
 
 // exportPage is how many records are read at once.
@@ -108,10 +110,7 @@ func (x *Exporter) Begin(ctx context.Context, origin string) error {
 		x.handed = append(x.handed, copied...)
 	}
 	if err == nil && !x.log.Own {
-		err = x.Reader.Gaps(ctx, x.log.Log, func(first, last int64) error {
-			x.gaps = append(x.gaps, ExportGap{first, last})
-			return nil
-		})
+		err = x.readGaps(ctx)
 	}
 	if err == nil && x.log.Cut > 0 && !x.CSV {
 		x.purge, err = provePurge(ctx, x.Reader, logs, x.log)
@@ -182,7 +181,7 @@ func (x *Exporter) Write(ctx context.Context, w io.Writer) error {
 	} else {
 		out.(*lines).SetEscapeHTML(false) //nolint:forcetypeassert // made above
 	}
-	head := ExportHeader{Version: 1, Origin: x.log.Origin, From: x.log.Cut + 1, Before: hex.EncodeToString(x.log.CutHash)}
+	head := ExportHeader{Version: 1, Origin: x.log.Origin, From: x.log.Cut + 1, Before: hex.EncodeToString(x.log.CutHash), Copy: !x.log.Own}
 	if x.log.Cut == 0 {
 		head.Before = strings.Repeat("0", 2*len(Hash{}))
 	}
@@ -200,8 +199,10 @@ func (x *Exporter) Write(ctx context.Context, w io.Writer) error {
 			break
 		}
 		for i := range page {
-			if x.lacks(after+1, page[i].Seq-1) {
-				tail.Gaps = append(tail.Gaps, ExportGap{after + 1, page[i].Seq - 1})
+			if page[i].Seq > after+1 {
+				if err = x.hole(ctx, after+1, page[i].Seq-1, &tail); err != nil {
+					break
+				}
 			}
 			if err = x.one(out, &page[i], &tail); err != nil {
 				break
@@ -252,9 +253,31 @@ func (x *Exporter) whole(ctx context.Context, after int64) error {
 	return err
 }
 
-// lacks reports whether the copy lacked these records when the export began. Some may have come since.
-func (x *Exporter) lacks(first, last int64) bool {
-	return first <= last && slices.ContainsFunc(x.gaps, func(g ExportGap) bool { return g.First <= first && last <= g.Last })
+// hole adds to the trailer that the copy lacks these records. Some of what it lacked when the export began may have come since.
+func (x *Exporter) hole(ctx context.Context, first, last int64, tail *ExportTrailer) error {
+	for range 2 {
+		for _, g := range x.gaps {
+			if g.first <= first && last == g.last {
+				tail.Gaps = append(tail.Gaps, ExportGap{first, last, hex.EncodeToString(g.hash[:])})
+				return nil
+			}
+		}
+		if x.log.Own {
+			break
+		}
+		if err := x.readGaps(ctx); err != nil {
+			return err
+		}
+	}
+	return nil // whoever verifies finds it
+}
+
+// readGaps adds what the copy lacks now.
+func (x *Exporter) readGaps(ctx context.Context) error {
+	return x.Reader.Gaps(ctx, x.log.Log, func(first, last int64, hash Hash) error {
+		x.gaps = append(x.gaps, gap{first, last, hash})
+		return nil
+	})
 }
 
 func (x *Exporter) one(out form, s *Stored, tail *ExportTrailer) error {

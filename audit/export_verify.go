@@ -27,7 +27,11 @@ func VerifyExport(ctx context.Context, file io.ReadSeeker, o VerifyOptions) (Rep
 	if err := x.open(); err != nil {
 		return Report{}, err
 	}
-	return verify(ctx, x, &verification{VerifyOptions: o, exported: true, handed: x.handed, purge: x.purge})
+	r, err := verify(ctx, x, &verification{VerifyOptions: o, exported: true, copy: x.copy, handed: x.handed, purge: x.purge})
+	for i := range r.Logs {
+		r.Logs[i].Own = !x.copy
+	}
+	return r, err
 }
 
 // exported is the Reader of one export. Records can be read once.
@@ -38,7 +42,8 @@ type exported struct {
 	last   int64
 	note   string
 	handed []string
-	gaps   []ExportGap
+	copy   bool
+	gaps   []gap
 	purge  *Proof
 	left   int64 // records that were not read yet
 }
@@ -90,13 +95,14 @@ func (x *exported) open() error {
 	case x.left < 0 || strict(text, &tail) != nil:
 		return fmt.Errorf("%w: the last line is no trailer", ErrExport)
 	}
-	x.note, x.handed, x.gaps, x.purge = tail.Checkpoint, tail.HandOvers, tail.Gaps, tail.Purge
+	x.note, x.handed, x.copy, x.purge = tail.Checkpoint, tail.HandOvers, head.Copy, tail.Purge
 	missing, end := int64(0), head.From-1
-	for _, g := range x.gaps {
-		if g.First <= end || g.Last < g.First {
+	for _, g := range tail.Gaps {
+		hash, err := hex.DecodeString(g.Hash)
+		if g.First <= end || g.Last < g.First || err != nil || len(hash) != hashSize || !x.copy {
 			return fmt.Errorf("%w: the gaps in the trailer make no sense", ErrExport)
 		}
-		missing, end = missing+g.Last-g.First+1, g.Last
+		missing, end, x.gaps = missing+g.Last-g.First+1, g.Last, append(x.gaps, gap{g.First, g.Last, Hash(hash)})
 	}
 	x.log = rows.AuditLog{Log: 1, Origin: head.Origin, Own: true, Size: head.From - 1 + tail.Count + missing, Cut: head.From - 1}
 	if x.log.Head, err = hex.DecodeString(tail.Last); err != nil || tail.Count < 0 {
@@ -162,9 +168,9 @@ func (x *exported) Values(context.Context, int64, int64, int64, func(int64, Valu
 
 func (x *exported) Tile(context.Context, int64, int64, int64) ([]byte, error) { return nil, nil }
 
-func (x *exported) Gaps(_ context.Context, _ int64, yield func(first, last int64) error) error {
+func (x *exported) Gaps(_ context.Context, _ int64, yield func(first, last int64, hash Hash) error) error {
 	for _, g := range x.gaps {
-		if err := yield(g.First, g.Last); err != nil {
+		if err := yield(g.first, g.last, g.hash); err != nil {
 			return err
 		}
 	}

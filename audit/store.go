@@ -59,7 +59,7 @@ type Reader interface {
 	// Tile returns the hashes of a tile, or nil if there is none. The result may be kept.
 	Tile(ctx context.Context, log, level, number int64) ([]byte, error)
 	// Gaps calls yield for the ranges that a copy lacks, in order.
-	Gaps(ctx context.Context, log int64, yield func(first, last int64) error) error
+	Gaps(ctx context.Context, log int64, yield func(first, last int64, hash Hash) error) error
 	// Checkpoints calls yield for up to limit checkpoints of a log that are larger than a size, in
 	// order.
 	Checkpoints(ctx context.Context, origin string, size int64, limit int, yield func(c *rows.AuditCheckpoint) error) error

@@ -94,6 +94,7 @@ type verification struct {
 
 	from     Reader
 	exported bool // an export of one log, which has no tree
+	copy     bool // an export of a copy of another node's log
 	logs     []*rows.AuditLog
 	cuts     map[int64]int64   // how far each log was cut when the verification began
 	marks    map[string][]mark // of the witness, by origin

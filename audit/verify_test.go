@@ -207,7 +207,9 @@ func (s *shelf) Tile(_ context.Context, _, level, number int64) ([]byte, error) 
 	return s.tiles[[2]int64{level, number}], nil
 }
 
-func (s *shelf) Gaps(context.Context, int64, func(first, last int64) error) error { return nil }
+func (s *shelf) Gaps(context.Context, int64, func(first, last int64, hash audit.Hash) error) error {
+	return nil
+}
 
 func (s *shelf) Checkpoints(_ context.Context, _ string, size int64, limit int, yield func(c *rows.AuditCheckpoint) error) error {
 	for _, c := range s.checkpoints {

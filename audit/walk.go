@@ -31,7 +31,7 @@ type walk struct {
 	treed   bool   // the leaves of all records are known
 	tile    []byte // of level 0, in which the record is
 	tileAt  int64
-	gaps    [][2]int64
+	gaps    []gap
 
 	marks []mark // that come next
 	asked int64  // size up to which the store's were read
@@ -40,6 +40,12 @@ type walk struct {
 
 	purged []purged
 	erased map[string]int64 // values that records say were erased, by the log that had them
+}
+
+// gap is records that are missing, and the hash of the chain at the last of them.
+type gap struct {
+	first, last int64
+	hash        Hash
 }
 
 // signed is what one key has signed.
@@ -63,8 +69,8 @@ func (w *walk) run(ctx context.Context, last int64) error {
 	}
 	w.treed, w.tileAt, w.more = true, -1, true
 	if !l.Own || w.exported {
-		if err := w.from.Gaps(ctx, l.Log, func(first, last int64) error {
-			w.gaps = append(w.gaps, [2]int64{first, last})
+		if err := w.from.Gaps(ctx, l.Log, func(first, last int64, hash Hash) error {
+			w.gaps = append(w.gaps, gap{first, last, hash})
 			return nil
 		}); err != nil {
 			return err
@@ -357,8 +363,8 @@ func (w *walk) judge() error {
 	return nil
 }
 
-// purgeProved reports whether an export has a proof that its log was purged. If no known key has signed that, the log is
-// not anchored.
+// purgeProved reports whether an export has a proof that its log was purged. Central has signed that of a copy: if its key is
+// not known, the log is not anchored.
 func (w *walk) purgeProved() bool {
 	if w.purge == nil {
 		return false
@@ -372,6 +378,9 @@ func (w *walk) purgeProved() bool {
 		return false
 	}
 	if err := w.VerifyOptions.believes(&c, w.purge.HandOvers); err != nil {
+		if !w.copy {
+			return false
+		}
 		w.report.Status, w.report.Detail = Unanchored, "the record that says that the first records were purged: "+err.Error()
 	}
 	return true
@@ -396,7 +405,7 @@ func (w *walk) counts(k Public) bool {
 func (w *walk) gapsAndAnchor() {
 	l, r := w.log, &w.report
 	for _, g := range w.gaps {
-		r.Missing += g[1] - g[0] + 1
+		r.Missing += g.last - g.first + 1
 	}
 	switch {
 	case r.Missing > 0 && r.Detail == "":

@@ -49,12 +49,6 @@ func (w *walk) records(ctx context.Context, after int64) error {
 
 // ends says what is missing at the end of the records.
 func (w *walk) ends(next int64) error {
-	for _, g := range w.gaps {
-		if g[0] <= next && next <= g[1] {
-			next, w.treed = g[1]+1, false
-			copy(w.head[:], w.log.Head)
-		}
-	}
 	if next <= w.log.Size {
 		return w.fault(TailCut, next, "the log has %d records, and they end with %d", w.log.Size, next-1)
 	}
@@ -115,12 +109,8 @@ func (w *walk) keep(s *Stored, values []Value) kept {
 // record checks one record, of which the log expects the number next. It returns the number after it.
 func (w *walk) record(ctx context.Context, next int64, k, follows *kept) (int64, error) {
 	for _, g := range w.gaps {
-		if g[0] <= next && next <= g[1] && k.seq > g[1] {
-			next, w.treed = g[1]+1, false
-			if k.seq == next && k.bad == "" { // the own log says what its hash is, if it was the last of a batch
-				w.head = k.hash
-				return next + 1, nil
-			}
+		if g.first <= next && next <= g.last && k.seq > g.last {
+			next, w.treed, w.head = g.last+1, false, g.hash
 		}
 	}
 	switch {

@@ -193,13 +193,15 @@ func (x outside) Tile(ctx context.Context, log, level, number int64) (hashes []b
 }
 
 // Gaps implements audit.Reader.
-func (x outside) Gaps(ctx context.Context, log int64, yield func(first, last int64) error) error {
+func (x outside) Gaps(ctx context.Context, log int64, yield func(first, last int64, hash audit.Hash) error) error {
 	return x.each(ctx, &rows.AuditGap{Log: log}, outsidePage, func(r rows.Row) (bool, error) {
 		k := r.(*rows.AuditGap) //nolint:forcetypeassert // asked for
 		if k.Log != log {
 			return false, nil
 		}
-		return true, yield(k.First, k.Last)
+		hash := audit.Hash{}
+		copy(hash[:], k.Hash)
+		return true, yield(k.First, k.Last, hash)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/audit"
@@ -31,6 +32,7 @@ type webWitness struct {
 	url, read string // to write, and to read
 	token     string // path of the file with the bearer token; empty: none
 	client    *exchange.Client
+	had       atomic.Bool // it has kept something
 }
 
 var _ audit.Witness = (*webWitness)(nil)
@@ -79,6 +81,9 @@ func newWebWitness(c *config.RemoteWitness) (*webWitness, error) {
 	return w, nil
 }
 
+// errGone means that nothing is where the witness has kept something.
+var errGone = errors.New("what it has kept is gone; if somebody has taken it away, start the node again")
+
 // errReplaced means that somebody has written meanwhile.
 var errReplaced = errors.New("what it keeps has changed meanwhile")
 
@@ -87,14 +92,15 @@ func (w *webWitness) Keep(ctx context.Context, note string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, witnessWait)
 	defer cancel()
 	for range witnessTries {
-		var text, tag, next string
-		if text, tag, err = w.get(ctx); err != nil {
+		var was kept
+		if was, err = w.get(ctx); err != nil {
 			return err
 		}
-		if next, err = audit.AddNote(text, note); err != nil || next == text {
+		next := ""
+		if next, err = audit.AddNote(was.text, note); err != nil || next == was.text {
 			return err
 		}
-		if err = w.put(ctx, next, tag); !errors.Is(err, errReplaced) {
+		if err = w.put(ctx, next, was); !errors.Is(err, errReplaced) {
 			return err
 		}
 	}
@@ -105,42 +111,57 @@ func (w *webWitness) Keep(ctx context.Context, note string) (err error) {
 func (w *webWitness) Each(yield func(note string) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), witnessWait)
 	defer cancel()
-	text, _, err := w.get(ctx)
+	was, err := w.get(ctx)
 	if err != nil {
 		return err
 	}
-	return audit.EachNote(strings.NewReader(text), yield)
+	return audit.EachNote(strings.NewReader(was.text), yield)
 }
 
-// get reads what the witness keeps, and by what tag it knows that. Nothing yet is no error.
-func (w *webWitness) get(ctx context.Context) (text, tag string, err error) {
-	resp, err := w.do(ctx, http.MethodGet, w.read, "", "")
+// kept is what a witness keeps.
+type kept struct {
+	text string
+	tag  string // by which it knows that; empty: it has not said one
+	none bool   // there is nothing yet
+}
+
+// get reads what the witness keeps. Nothing yet is no error. Nothing any more is one: a proxy, or
+// a volume that is not there, may say so for a moment.
+func (w *webWitness) get(ctx context.Context) (was kept, err error) {
+	resp, err := w.do(ctx, http.MethodGet, w.read, "", nil)
 	if err != nil {
-		return "", "", err
+		return was, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
 	switch {
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusNoContent:
-		return "", "", nil
+		if w.had.Load() {
+			return was, fmt.Errorf("witness: GET %s: it answered %d: %w", secrets.URL(w.read), resp.StatusCode, errGone)
+		}
+		return kept{none: true}, nil
 	case resp.StatusCode != http.StatusOK:
-		return "", "", fmt.Errorf("witness: GET %s: it answered %d", secrets.URL(w.read), resp.StatusCode)
+		return was, fmt.Errorf("witness: GET %s: it answered %d", secrets.URL(w.read), resp.StatusCode)
 	}
 	all, err := io.ReadAll(io.LimitReader(resp.Body, witnessText+1))
 	switch {
 	case err != nil:
-		return "", "", fmt.Errorf("witness: GET %s: the answer broke off", secrets.URL(w.read))
+		return was, fmt.Errorf("witness: GET %s: the answer broke off", secrets.URL(w.read))
 	case len(all) > witnessText:
-		return "", "", fmt.Errorf("witness: GET %s: the answer has more than %d bytes", secrets.URL(w.read), witnessText)
+		return was, fmt.Errorf("witness: GET %s: the answer has more than %d bytes", secrets.URL(w.read), witnessText)
 	}
-	if tag = resp.Header.Get("ETag"); strings.HasPrefix(tag, "W/") { // it does not say that each byte is the same
-		tag = ""
+	if len(all) > 0 {
+		w.had.Store(true)
 	}
-	return string(all), tag, nil
+	was.text = string(all)
+	if tag := resp.Header.Get("ETag"); !strings.HasPrefix(tag, "W/") { // a weak one does not say that each byte is the same
+		was.tag = tag
+	}
+	return was, nil
 }
 
-// put replaces what the witness keeps, if it still has that tag.
-func (w *webWitness) put(ctx context.Context, text, tag string) error {
-	resp, err := w.do(ctx, http.MethodPut, w.url, text, tag)
+// put replaces what the witness keeps, if that is still what get has returned.
+func (w *webWitness) put(ctx context.Context, text string, was kept) error {
+	resp, err := w.do(ctx, http.MethodPut, w.url, text, &was)
 	if err != nil {
 		return err
 	}
@@ -151,10 +172,11 @@ func (w *webWitness) put(ctx context.Context, text, tag string) error {
 	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("witness: PUT %s: it answered %d", secrets.URL(w.url), resp.StatusCode)
 	}
+	w.had.Store(true)
 	return nil
 }
 
-func (w *webWitness) do(ctx context.Context, method, url, body, tag string) (*http.Response, error) {
+func (w *webWitness) do(ctx context.Context, method, url, body string, was *kept) (*http.Response, error) {
 	wrong := func(err error) error { return fmt.Errorf("witness: %s %s: %w", method, secrets.URL(url), err) }
 	var from io.Reader
 	if method == http.MethodPut {
@@ -179,8 +201,12 @@ func (w *webWitness) do(ctx context.Context, method, url, body, tag string) (*ht
 	if method == http.MethodPut {
 		req.Header.Set("Content-Type", "text/plain; charset=utf-8")
 	}
-	if tag != "" {
-		req.Header.Set("If-Match", tag)
+	switch {
+	case was == nil:
+	case was.none:
+		req.Header.Set("If-None-Match", "*")
+	case was.tag != "":
+		req.Header.Set("If-Match", was.tag)
 	}
 	resp, f := w.client.Do(req, func() *secrets.Set { return &hidden })
 	if f != nil {

@@ -26,7 +26,7 @@ const (
 		coalesce(target, ''), coalesce(corr, '') FROM hf_audit WHERE log = $1 AND seq > $2 ORDER BY seq LIMIT $3`
 	auditValues      = `SELECT seq, field, salt, value FROM hf_audit_value WHERE log = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq, field`
 	auditTile        = `SELECT hashes FROM hf_audit_tile WHERE log = $1 AND level = $2 AND number = $3`
-	auditGaps        = `SELECT first, last FROM hf_audit_gap WHERE log = $1 ORDER BY first`
+	auditGaps        = `SELECT first, last, hash FROM hf_audit_gap WHERE log = $1 ORDER BY first`
 	auditCheckpoints = `SELECT size, root, note, seen FROM hf_audit_checkpoint WHERE origin = $1 AND size > $2 ORDER BY size LIMIT $3`
 	auditHandOvers   = `SELECT note FROM hf_audit_checkpoint WHERE origin = $1 AND note LIKE '%key %key %' ORDER BY size`
 	largerNote       = `SELECT 1 FROM hf_audit_checkpoint WHERE origin = $1 AND size > $2 LIMIT 1`
@@ -219,13 +219,13 @@ func (a *Audit) Tile(ctx context.Context, log, level, number int64) (hashes []by
 }
 
 // Gaps implements audit.Reader.
-func (a *Audit) Gaps(ctx context.Context, log int64, yield func(first, last int64) error) error {
+func (a *Audit) Gaps(ctx context.Context, log int64, yield func(first, last int64, hash audit.Hash) error) error {
 	return a.db.Read(ctx, auditGaps, []any{log}, func(scan side.Scan) error {
-		var first, last int64
-		if err := scan(&first, &last); err != nil {
+		g, err := gapOf(scan)
+		if err != nil {
 			return err
 		}
-		return yield(first, last)
+		return yield(g.First, g.Last, g.hash)
 	})
 }
 

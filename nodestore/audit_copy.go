@@ -20,7 +20,6 @@ const (
 	siteLogs  = `SELECT count(*) FROM hf_audit_log WHERE site = $1`
 	nameTaken = `SELECT 1 FROM hf_site WHERE name = $1 AND revoked IS NULL UNION ALL SELECT 1 FROM hf_audit_log WHERE own AND origin >= $2 AND origin < $3`
 	growCopy  = `UPDATE hf_audit_log SET size = $2, head = $3 WHERE log = $1 AND size < $2`
-	copyGaps  = `SELECT first, last FROM hf_audit_gap WHERE log = $1 ORDER BY first`
 	dropGap   = `DELETE FROM hf_audit_gap WHERE log = $1 AND first = $2`
 	near      = `SELECT seq, hash FROM hf_audit WHERE log = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`
 	nextLeaf  = `SELECT leaf FROM hf_audit WHERE log = $1 AND seq = $2`
@@ -135,7 +134,7 @@ func (in *arriving) bytes() (n int) {
 type copied struct {
 	log, size, cut int64
 	cutHash        []byte // while cut is not 0
-	gaps           []sites.Range
+	gaps           []gap
 }
 
 // write writes what is new. It refuses before it writes.
@@ -148,9 +147,9 @@ func (in *arriving) write(tx side.Tx) (c sites.Copy, err error) {
 	if err != nil {
 		return c, err
 	}
-	gaps := without(at.gaps, in.First, in.Last())
+	gaps := without(at.gaps, in.First, in.Last(), audit.Hash(in.Before))
 	if in.First > at.size+1 {
-		gaps = append(gaps, sites.Range{First: at.size + 1, Last: in.First - 1})
+		gaps = append(gaps, gap{sites.Range{First: at.size + 1, Last: in.First - 1}, audit.Hash(in.Before)})
 	}
 	if len(gaps) > sites.MaxGaps && len(gaps) > len(at.gaps) {
 		return c, sites.ErrGaps
@@ -161,7 +160,7 @@ func (in *arriving) write(tx side.Tx) (c sites.Copy, err error) {
 	if err == nil {
 		err = putCalls(tx, in.site, in.Log.Number, in.Calls)
 	}
-	return sites.Copy{Origin: in.Log.Origin, Size: max(at.size, in.Last()), Gaps: gaps}, err
+	return sites.Copy{Origin: in.Log.Origin, Size: max(at.size, in.Last()), Gaps: rangesOf(gaps)}, err
 }
 
 // log finds the row of the log, or makes it.
@@ -279,7 +278,7 @@ func (in *arriving) joins(tx side.Tx, log int64, hash []byte) error {
 	})
 }
 
-func (in *arriving) put(tx side.Tx, at copied, list []rows.Row, gaps []sites.Range) error {
+func (in *arriving) put(tx side.Tx, at copied, list []rows.Row, gaps []gap) error {
 	if _, err := tx.Add(list...); err != nil {
 		return err
 	}
@@ -309,7 +308,9 @@ func (t *Telemetry) Copied(ctx context.Context, site string, origins []string) (
 		var log int64
 		err := t.db.Read(ctx, copyState, []any{origin, site}, func(scan side.Scan) error { return scan(&log, &list[i].Size) })
 		if err == nil && log != 0 {
-			list[i].Gaps, err = gapsOf(func(sql string, args []any, row func(side.Scan) error) error { return t.db.Read(ctx, sql, args, row) }, log)
+			var gaps []gap
+			gaps, err = gapsOf(func(sql string, args []any, row func(side.Scan) error) error { return t.db.Read(ctx, sql, args, row) }, log)
+			list[i].Gaps = rangesOf(gaps)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the copy of %q: %w", origin, err)

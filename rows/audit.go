@@ -68,9 +68,10 @@ type AuditCheckpoint struct {
 
 // AuditGap is a range of records that a copy of a log lacks.
 type AuditGap struct {
-	Log   int64 `row:"log,key"`
-	First int64 `row:"first,key"`
-	Last  int64 `row:"last"`
+	Log   int64  `row:"log,key"`
+	First int64  `row:"first,key"`
+	Last  int64  `row:"last"`
+	Hash  []byte `row:"hash"` // of the chain at the last of them, by which the record that follows is known
 }
 
 // AuditHold keeps the records that it selects, and all later ones, from being purged.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
 	"time"
 
@@ -56,7 +57,16 @@ func copiesExported(k *kit) {
 	equal(k, "records that are missing", gap.Missing, 2)
 	verified("without the gap in the trailer", regexp.MustCompile(`,"gaps":[^\]]*\]`).ReplaceAll(export(), nil), audit.Broken, audit.TailCut, key)
 
-	k.copies(l, 6, 7, sites.Copy{Size: 8})
+	forged := regexp.MustCompile(`("seq":8,.*?"node":")[^"]*`).ReplaceAll(export(), []byte("${1}forged"))
+	verified("with another record after the gap", forged, audit.Broken, audit.Changed, key)
+	own := bytes.Replace(export(), []byte(`"copy":true`), []byte(`"copy":false`), 1)
+	if _, err := audit.VerifyExport(k.ctx(), bytes.NewReader(own), audit.VerifyOptions{}); !errors.Is(err, audit.ErrExport) {
+		k.t.Errorf("an export of an own log with a gap: %v", err)
+	}
+
+	k.copies(l, 6, 6, sites.Copy{Size: 8, Gaps: []sites.Range{{First: 7, Last: 7}}})
+	verified("with less of a gap", export(), audit.Unanchored, "", key)
+	k.copies(l, 7, 7, sites.Copy{Size: 8})
 	k.audited()
 	k.pass(auditKept + time.Minute)
 	k.copies(l, 9, 12, sites.Copy{Size: 12})

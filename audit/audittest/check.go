@@ -36,6 +36,7 @@ type line struct {
 	Leaf                   json.RawMessage
 	Count                  *int64
 	Gaps                   []gap
+	Copy                   bool
 	Purge                  json.RawMessage
 	Values                 []struct {
 		Field, Text string
@@ -45,7 +46,12 @@ type line struct {
 	missed int64 // calls that the record says have none
 }
 
-type gap struct{ First, Last int64 }
+type gap struct {
+	First, Last int64
+	Hash        string
+
+	leaf, after tlog.Hash // of the record that follows: its leaf, and the chain
+}
 
 // Export checks all records of an export, its own checkpoint, and those that somebody kept elsewhere.
 // They count if the verifier key has signed them. It keeps two hashes per record.
@@ -72,12 +78,13 @@ func Export(r io.Reader, vkey string, kept ...string) error {
 			break
 		}
 		hash := tlog.Hash(sha256.Sum256(append([]byte{0}, l.Leaf...)))
-		chain = sha256.Sum256(bytes.Join([][]byte{{1}, binary.BigEndian.AppendUint64(nil, uint64(next)), chain[:], hash[:]}, nil))
-		if l.Seq > next { // of a copy: what is signed later shows whether the hash is right
-			gaps, chains, next = append(gaps, gap{next, l.Seq - 1}), append(chains, make([]tlog.Hash, l.Seq-next)...), l.Seq
+		chain = chained(next, chain, hash)
+		if l.Seq > next && head.Copy { // the trailer says what its hash is made of
 			if chain, err = unhex(l.Hash); err != nil {
 				return err
 			}
+			gaps = append(gaps, gap{First: next, Last: l.Seq - 1, leaf: hash, after: chain})
+			chains, next = append(chains, make([]tlog.Hash, l.Seq-next)...), l.Seq
 		}
 		if l.Seq != next || l.Hash != hex.EncodeToString(chain[:]) {
 			return fmt.Errorf("%w: record %d does not follow record %d", ErrBroken, l.Seq, next-1)
@@ -89,7 +96,7 @@ func Export(r io.Reader, vkey string, kept ...string) error {
 		}
 		purged, missed = purged || cut == head.Before, missed+l.missed
 	}
-	if *l.Count != int64(len(leaves)) || l.Last != hex.EncodeToString(chain[:]) || !slices.Equal(gaps, l.Gaps) || !purged && !proved(l.Purge, &head) {
+	if *l.Count != int64(len(leaves)) || l.Last != hex.EncodeToString(chain[:]) || !slices.EqualFunc(gaps, l.Gaps, fits) || !purged && !proved(l.Purge, &head) {
 		return fmt.Errorf("%w: the trailer, or the purge of what is not here", ErrBroken)
 	}
 	if len(gaps) > 0 {
@@ -108,6 +115,18 @@ func Export(r io.Reader, vkey string, kept ...string) error {
 		return fmt.Errorf("%w: %d", ErrUnrecorded, missed)
 	}
 	return nil
+}
+
+// fits reports whether a gap that was found is one that the trailer names.
+func fits(found, named gap) bool {
+	before, err := unhex(named.Hash)
+	return err == nil && found.First == named.First && found.Last == named.Last &&
+		found.after == chained(named.Last+1, before, found.leaf)
+}
+
+// chained is the hash of the chain at a record.
+func chained(seq int64, before, leaf tlog.Hash) tlog.Hash {
+	return sha256.Sum256(bytes.Join([][]byte{{1}, binary.BigEndian.AppendUint64(nil, uint64(seq)), before[:], leaf[:]}, nil))
 }
 
 // read reads one line.

@@ -100,6 +100,7 @@ CREATE TABLE hf_audit_gap (
   log   bigint NOT NULL,
   first bigint NOT NULL,
   last  bigint NOT NULL,
+  hash  bytea NOT NULL, -- of the chain at the last of them
   PRIMARY KEY (log, first)
 );
 

@@ -92,6 +92,7 @@ CREATE TABLE hf_audit_gap (
   log   INTEGER NOT NULL,
   first INTEGER NOT NULL,
   last  INTEGER NOT NULL,
+  hash  BLOB NOT NULL, -- of the chain at the last of them
   PRIMARY KEY (log, first)
 ) STRICT, WITHOUT ROWID;
 
