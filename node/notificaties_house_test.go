@@ -162,8 +162,10 @@ func TestNotificatiesSeenByOperators(t *testing.T) {
 	}
 	elsewhere := newCallback(t)
 	for name, set := range map[string]func(s *api.SubscriptionSpec){
-		"header":  func(s *api.SubscriptionSpec) { s.Headers = map[string]string{"X-Api-Key": "operator"} },
-		"signing": func(s *api.SubscriptionSpec) { s.Headers, s.Secrets = nil, []api.SigningSecret{{Value: "whsec_" + nrcSecret}} },
+		"header": func(s *api.SubscriptionSpec) { s.Headers = map[string]string{"X-Api-Key": "operator"} },
+		"signing": func(s *api.SubscriptionSpec) {
+			s.Headers, s.Secrets = nil, []api.SigningSecret{{Value: "whsec_" + nrcSecret}}
+		},
 	} {
 		if one, err = hub.Subscriptions().Get(t.Context(), id); err != nil {
 			t.Fatal(err)

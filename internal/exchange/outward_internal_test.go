@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
 )
 
 // ADR 0050: what a subscriber reads names neither proxy nor resolver, and is of the same kind as before.
