@@ -75,7 +75,7 @@ func (n *Node) addHub(ctx context.Context, r *role, o *office) error {
 		return routes.Run(ctx)
 	}}, run.Part{Name: "schedule of subscriptions", Run: (&fanout.Planner{Book: book, Mover: n.store, Logger: n.log}).Run}, run.Part{Name: "subscriptions that fail", Run: disabler.Run}, run.Part{Name: hubFollower, Run: n.hubNotices(o).Run}, run.Part{Name: "event sweeper", Run: sweeper.Run})
 	n.sender = sender
-	if err := n.addNotificaties(ctx, r, hub, sender); err != nil {
+	if err := n.addNotificaties(r, hub, sender); err != nil {
 		return err
 	}
 	operate := r.operate

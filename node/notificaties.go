@@ -26,13 +26,10 @@ import (
 
 // addNotificaties adds to a role the Notificaties API, if the configuration names clients: nobody else could
 // ask.
-func (n *Node) addNotificaties(ctx context.Context, r *role, hub *admin.Hub, sender *webhook.Sender) error {
+func (n *Node) addNotificaties(r *role, hub *admin.Hub, sender *webhook.Sender) error {
 	conf := &n.cfg.Notificaties
 	if len(conf.Clients) == 0 {
 		return nil
-	}
-	if err := topicOfCloudEvents(ctx, hub.Book); err != nil {
-		return err
 	}
 	var service *admin.Service
 	s := &notificaties.Server{
@@ -42,7 +39,13 @@ func (n *Node) addNotificaties(ctx context.Context, r *role, hub *admin.Hub, sen
 		Seal: func(sub *fanout.Subscription, secret string) (string, error) {
 			return hub.Seal(sub, fanout.ForAuthorization, secret)
 		},
-		Check: hub.Check,
+		Check: func(sub *fanout.Subscription) error {
+			t, err := n.targetOf(sub)
+			if err != nil { // not for clients, whatever it wraps
+				return errors.New(err.Error())
+			}
+			return sender.Validate(&t)
+		},
 		Probe: func(ctx context.Context, sub *fanout.Subscription, body []byte) (int, error) {
 			return n.probe(ctx, sender, sub, body)
 		},
@@ -74,19 +77,6 @@ func (n *Node) addNotificaties(ctx context.Context, r *role, hub *admin.Hub, sen
 		service = s
 	}
 	return nil
-}
-
-// topicOfCloudEvents makes the topic of CloudEvents, if it does not exist.
-func topicOfCloudEvents(ctx context.Context, book *fanout.Book) error {
-	_, found, err := book.Topic(ctx, fanout.CloudEvents)
-	if err != nil || found {
-		return err
-	}
-	t := fanout.Topic{Name: fanout.CloudEvents, Description: "CloudEvents that come by the Notificaties API"}
-	if _, err = book.Store().PutTopic(ctx, t, "notificaties"); errors.Is(err, holdfast.ErrState) { // another node was faster
-		return nil
-	}
-	return err
 }
 
 func clientOf(conf *config.Notificaties, id string) (c notificaties.Client, known bool) {
@@ -133,7 +123,8 @@ func openTo(c *config.Webhooks) (open exchange.Settings, err error) {
 	return open, nil
 }
 
-// getter returns what makes GET requests and follows some redirects. It keeps no connections.
+// getter returns what makes GET requests and follows some redirects. It keeps no connections, and clients of the
+// API may read its errors.
 func getter(open exchange.Settings, redirects int) notificaties.Getter {
 	client := exchange.NewClient(open)
 	return func(ctx context.Context, at, authorization string) (status int, body []byte, err error) {
@@ -148,7 +139,7 @@ func getter(open exchange.Settings, redirects int) notificaties.Getter {
 			req.Header.Set("Accept", "application/json, */*")
 			answer, failure := client.Do(req, nil)
 			if failure != nil {
-				return 0, nil, failure
+				return 0, nil, exchange.Outward(failure, req.URL.Host)
 			}
 			body, err := io.ReadAll(io.LimitReader(answer.Body, mostFetched))
 			_ = answer.Body.Close() // it was read

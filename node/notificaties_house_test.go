@@ -33,6 +33,9 @@ func TestNotificatiesHousekeeping(t *testing.T) {
 			t.Errorf("%s: %d %v", path, got.status, got.header)
 		}
 	}
+	if got := open.do("GET", "/api/v1/schema/", ""); strings.Count(got.text, `href="../openapi.`) != 2 { // also below a path
+		t.Errorf("schema: %s", got.text)
+	}
 	index := fmt.Sprintf(`{"abonnement":%[1]q,"kanaal":%[2]q,"cloudevents":%[3]q}`, n.root+"/api/v1/abonnement", n.root+"/api/v1/kanaal", n.root+"/api/v1/cloudevents")
 	if got := open.do("GET", "/api/v1/", ""); got.text != index {
 		t.Errorf("index: %s", got.text)
@@ -159,8 +162,10 @@ func TestNotificatiesSeenByOperators(t *testing.T) {
 	}
 	elsewhere := newCallback(t)
 	for name, set := range map[string]func(s *api.SubscriptionSpec){
-		"header":  func(s *api.SubscriptionSpec) { s.Headers = map[string]string{"X-Api-Key": "operator"} },
-		"signing": func(s *api.SubscriptionSpec) { s.Headers, s.Secrets = nil, []api.SigningSecret{{Value: "whsec_" + nrcSecret}} },
+		"header": func(s *api.SubscriptionSpec) { s.Headers = map[string]string{"X-Api-Key": "operator"} },
+		"signing": func(s *api.SubscriptionSpec) {
+			s.Headers, s.Secrets = nil, []api.SigningSecret{{Value: "whsec_" + nrcSecret}}
+		},
 	} {
 		if one, err = hub.Subscriptions().Get(t.Context(), id); err != nil {
 			t.Fatal(err)
@@ -181,4 +186,44 @@ func TestNotificatiesSeenByOperators(t *testing.T) {
 		_, text := ask(t, "GET", n.root+"/v1/audit", "")
 		return strings.Contains(text, "notificaties:testsuite") && strings.Contains(text, "delete-abonnement") && strings.Contains(text, id)
 	})
+}
+
+// What a client does not change is not checked, and what it names is checked before anybody is probed. What failed
+// within the node, or on the way to a foreign server, is not for clients.
+func TestNotificatiesTellNothingOfTheNode(t *testing.T) {
+	t.Parallel()
+	c := parse(t, "webhooks: {addresses: [127.0.0.0/8]}\nnotificaties: {clients: "+nrcClients+"}\nsecrets: {key: {env: SECRET}}\n")
+	r := newCallback(t)
+	url := ""
+	t.Run("first key", func(t *testing.T) {
+		n, hub := servedNRC(t, withKeys(t, *c, 1))
+		kanaal := n.zaken()
+		url = fmt.Sprint(n.do("POST", "abonnement", abonnementBody(r.URL, `,"kanalen":[{"naam":"zaken","filters":{"bron":"1"}}]`)).want(t, 201)["url"])
+		n.do("PATCH", kanaal, `{"filters":["x"]}`).want(t, 200)
+		n.do("PATCH", url, `{"callbackUrl":"`+r.URL+`/later"}`).want(t, 200)
+		r.took()
+		n.do("POST", "abonnement", abonnementBody(r.URL, `,"kanalen":[{"naam":"none"}]`)).fault(t, 400, "invalid", "naam kanaal_naam")
+		if seen := r.took(); len(seen) != 0 {
+			t.Errorf("probed before the groups were checked: %q", seen)
+		}
+		got := n.do("POST", "kanaal", `{"naam":"b","documentatieLink":"http://127.0.0.1:1/"}`)
+		if got.fault(t, 400, "invalid", "documentatieLink bad-url"); strings.Contains(got.text, "dial") || !strings.Contains(got.text, "127.0.0.1:1: connect: connection refused") {
+			t.Errorf("a link: %s", got.text)
+		}
+		id := url[strings.LastIndexByte(url, '/')+1:]
+		one, err := hub.Subscriptions().Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one.Secrets = []api.SigningSecret{{Value: "whsec_" + nrcSecret}}
+		if _, err = hub.Subscriptions().Put(t.Context(), id, api.SubscriptionSpec(one)); err != nil {
+			t.Fatal(err)
+		}
+		url = "abonnement/" + id
+	})
+	n, _ := servedNRC(t, withKeys(t, *c, 2))
+	got := n.do("PATCH", url, abonnementBody(r.URL+"/x", ""))
+	if got.fault(t, 500, "error"); strings.Contains(got.text, "secrets") {
+		t.Errorf("a secret that cannot be opened: %s", got.text)
+	}
 }

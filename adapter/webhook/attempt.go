@@ -47,7 +47,7 @@ func (s *Sender) exchange(ctx context.Context, t *Target, a *attempt) *holdfast.
 	token, err := s.authorize(ctx, t, client, r.header)
 	if err != nil {
 		f := *holdfast.AsFailure(err) // others with the same credentials get this one too
-		return plain(&f, "the token endpoint")
+		return exchange.Outward(&f, "the token endpoint")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url.String(), bytes.NewReader(r.body))
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Sender) exchange(ctx context.Context, t *Target, a *attempt) *holdfast.
 	hide := func() *secrets.Set { return s.hidden(t, r.header) }
 	resp, f := client.Do(req, hide)
 	if f != nil {
-		return plain(f, r.url.Host)
+		return exchange.Outward(f, r.url.Host)
 	}
 	defer resp.Body.Close() //nolint:errcheck // the answer has been read, or is given up
 	a.answer = read(resp, hide)

@@ -178,30 +178,21 @@ func (s *Server) deleteAbonnement(w http.ResponseWriter, r *http.Request) error 
 // changeAbonnement takes over what a client says about an abonnement, after its callback was probed, and
 // stores it.
 func (s *Server) changeAbonnement(r *http.Request, one *fanout.Subscription, c Client, method string) error {
-	f, leave, err := s.fields(r)
+	next := *one.Abonnement // never change what the book has
+	asked, err := s.readAbonnement(r, &next, method)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	next := *one.Abonnement // never change what the book has
-	asked := f.abonnement(&next, method)
-	if err := f.err(); err != nil {
-		return err
-	}
 	probe, err := s.direct(one, asked, next.SendCloudEvents)
-	if err == nil && probe {
-		err = s.probe(r.Context(), one)
-	}
-	if err == nil {
-		err = s.checkGroups(r.Context(), next.Kanalen)
-	}
 	if err == nil && asked.groups {
 		err = one.Ask(&next)
+	}
+	if err == nil && probe {
+		err = s.probe(r.Context(), one)
 	}
 	if err != nil {
 		return notStored(err)
 	}
-	one.Abonnement = &next
 	_, err = s.Book.Store().PutSubscription(r.Context(), *one, c.Actor())
 	return notStored(err)
 }

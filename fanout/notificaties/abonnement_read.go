@@ -14,6 +14,7 @@ import (
 type asked struct {
 	callback, auth *string // nil: not given
 	groups         bool    // which events it asks for may have changed
+	kanalen        bool    // given
 }
 
 // Limits of an abonnement, in characters. The standard sets none for auth and callbackUrl (gemma-zaken 2571).
@@ -23,6 +24,21 @@ const (
 	maxValue     = 1000
 	maxSubstring = 255
 )
+
+// readAbonnement reads a request, and holds the groups that it gives to their kanalen. Its body takes no room
+// afterwards, while a callback is probed.
+func (s *Server) readAbonnement(r *http.Request, a *fanout.Abonnement, method string) (out asked, err error) {
+	f, leave, err := s.fields(r)
+	if err != nil {
+		return out, err
+	}
+	defer leave()
+	out = f.abonnement(a, method)
+	if err = f.err(); err == nil && out.kanalen {
+		err = s.checkGroups(r.Context(), f, a.Kanalen)
+	}
+	return out, err
+}
 
 // abonnement reads the members of a request, and takes over the groups that are given. Only a PATCH
 // keeps those that are not.
@@ -36,7 +52,7 @@ func (f *fields) abonnement(a *fanout.Abonnement, method string) (out asked) {
 	}
 	list, ok := f.list("kanalen", fanout.MaxGroups)
 	if ok || whole {
-		a.Kanalen, out.groups = f.kanalen(list), true
+		a.Kanalen, out.groups, out.kanalen = f.kanalen(list), true, true
 	}
 	if list, ok = f.list("cloudeventFilters", fanout.MaxGroups); ok || whole {
 		a.CloudEventFilters, out.groups = f.cloudEventFilters(list), true
@@ -84,20 +100,19 @@ func (f *fields) cloudEventFilters(list []any) (groups []fanout.CloudEventFilter
 }
 
 // checkGroups holds groups to the kanalen that they name.
-func (s *Server) checkGroups(ctx context.Context, groups []fanout.FilterGroup) error {
-	var faults []InvalidParam
+func (s *Server) checkGroups(ctx context.Context, f *fields, groups []fanout.FilterGroup) error {
 	for _, g := range groups {
 		t, found, err := s.Book.Topic(ctx, g.Naam)
 		switch {
 		case err != nil:
 			return err
 		case !found || g.Naam == fanout.CloudEvents:
-			faults = append(faults, InvalidParam{"naam", "kanaal_naam", fmt.Sprintf("Er bestaat geen kanaal %q.", clip(g.Naam))})
+			f.fault("naam", "kanaal_naam", fmt.Sprintf("Er bestaat geen kanaal %q.", clip(g.Naam)))
 		case !consistent(t.Attributes, g.Filters):
-			faults = append(faults, InvalidParam{"filters", "inconsistent-abonnement-filters", fmt.Sprintf("De filters komen niet overeen met die van kanaal %q.", clip(g.Naam))})
+			f.fault("filters", "inconsistent-abonnement-filters", fmt.Sprintf("De filters komen niet overeen met die van kanaal %q.", clip(g.Naam)))
 		}
 	}
-	return invalid(faults...)
+	return f.err()
 }
 
 // consistent is the rule for names of attributes: those of a kanaal are all among the given ones, or these are

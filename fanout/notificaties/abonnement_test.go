@@ -1,6 +1,7 @@
 package notificaties_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/fanout/notificaties"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
 // Whatever a client sends, it is told a bounded number of faults, which quote little of it.
@@ -29,4 +31,28 @@ func TestFaultsAreBounded(t *testing.T) {
 	const ones = `{"callbackUrl":"http://127.0.0.1/","auth":"x","kanalen":[%s],"cloudeventFilters":[%[1]s]}`
 	long := strings.TrimSuffix(strings.Repeat("1,", fanout.MaxGroups+1), ",")
 	d.post("abonnement", fmt.Sprintf(ones, long)).want(t, http.StatusBadRequest, "cloudeventFilters/max_length", "kanalen/max_length")
+}
+
+// While a foreign server is asked, the body of the request takes no room.
+func TestNoRoomIsHeldWhileOthersAreAsked(t *testing.T) {
+	t.Parallel()
+	const size = 1000
+	room := serve.NewRoom(size)
+	free := func(ctx context.Context) int {
+		leave, ok := room.Hold(ctx, size, size)
+		if !ok {
+			return http.StatusInsufficientStorage
+		}
+		leave()
+		return http.StatusOK
+	}
+	d := open(t, func(s *notificaties.Server) {
+		s.Room, s.Unprotected = room, true
+		s.Seal = func(_ *fanout.Subscription, secret string) (string, error) { return secret, nil }
+		s.Check = func(*fanout.Subscription) error { return nil }
+		s.Probe = func(ctx context.Context, _ *fanout.Subscription, _ []byte) (int, error) { return free(ctx), nil }
+		s.Fetch = func(ctx context.Context, _, _ string) (int, []byte, error) { return free(ctx), nil, nil }
+	})
+	d.post("kanaal", `{"naam":"zaken","documentatieLink":"https://example.nl/"}`).want(t, http.StatusCreated)
+	d.post("abonnement", `{"callbackUrl":"https://example.nl/","auth":"x"}`).want(t, http.StatusCreated)
 }

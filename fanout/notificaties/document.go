@@ -75,6 +75,6 @@ func (s *Server) moved(w http.ResponseWriter, r *http.Request, form string) erro
 
 // showSchema leads people to the document.
 func (s *Server) showSchema(w http.ResponseWriter, r *http.Request) error {
-	showPage(w, page("Notificaties API", `<p><a href="`+base+`openapi.yaml">openapi.yaml</a>, <a href="`+base+`openapi.json">openapi.json</a></p>`))
+	showPage(w, page("Notificaties API", `<p><a href="../openapi.yaml">openapi.yaml</a>, <a href="../openapi.json">openapi.json</a></p>`))
 	return nil
 }

@@ -98,16 +98,12 @@ func (s *Server) createKanaal(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var t fanout.Topic
-	f, leave, err := s.fields(r)
-	if err != nil {
-		return s.called(r, c, "create-kanaal", "", err)
-	}
-	defer leave()
-	if t.Name, _ = f.text("naam", textRules{required: true, most: maxNaam}); t.Name != "" {
-		f.checkNaam(t.Name)
-	}
-	s.readKanaal(r.Context(), f, &t)
-	if err = f.err(); err == nil {
+	err = s.readKanaal(r, &t, func(f *fields) {
+		if t.Name, _ = f.text("naam", textRules{required: true, most: maxNaam}); t.Name != "" {
+			f.checkNaam(t.Name)
+		}
+	})
+	if err == nil {
 		if _, known, lookErr := s.Book.Topic(r.Context(), t.Name); lookErr != nil {
 			err = lookErr
 		} else if known {
@@ -147,17 +143,32 @@ func (f *fields) checkNaam(naam string) {
 	}
 }
 
-// readKanaal reads what may change of a kanaal. What is not given stays.
-func (s *Server) readKanaal(ctx context.Context, f *fields, t *fanout.Topic) {
-	if link, ok := f.link("documentatieLink", textRules{blank: true, most: maxLink}); ok {
-		if link != "" && s.Fetch != nil {
-			s.checkLink(ctx, f, link)
-		}
+// readKanaal reads a request. Its body takes no room afterwards, while the link is looked at.
+func (s *Server) readKanaal(r *http.Request, t *fanout.Topic, naam func(f *fields)) error {
+	f, leave, err := s.fields(r)
+	if err != nil {
+		return err
+	}
+	link := func() string {
+		defer leave()
+		naam(f)
+		return f.kanaal(t)
+	}()
+	if link != "" && s.Fetch != nil {
+		s.checkLink(r.Context(), f, link)
+	}
+	return f.err()
+}
+
+// kanaal reads what may change of a kanaal, and returns the link that is given. What is not given stays.
+func (f *fields) kanaal(t *fanout.Topic) (link string) {
+	link, ok := f.link("documentatieLink", textRules{blank: true, most: maxLink})
+	if ok {
 		t.Documentation = link
 	}
 	list, ok := f.list("filters", maxFilters)
 	if !ok {
-		return
+		return link
 	}
 	t.Attributes = []string{}
 	for i, v := range list {
@@ -166,6 +177,7 @@ func (s *Server) readKanaal(ctx context.Context, f *fields, t *fanout.Topic) {
 			t.Attributes = append(t.Attributes, name)
 		}
 	}
+	return link
 }
 
 // Limits of a kanaal.
@@ -213,16 +225,12 @@ func (s *Server) changeKanaal(w http.ResponseWriter, r *http.Request, whole bool
 }
 
 func (s *Server) storeKanaal(r *http.Request, t *fanout.Topic, c Client, whole bool) error {
-	f, leave, err := s.fields(r)
+	err := s.readKanaal(r, t, func(f *fields) {
+		if naam, ok := f.text("naam", textRules{required: whole, most: maxNaam}); ok && naam != t.Name {
+			f.fault("naam", "wijzigen-niet-toegelaten", "Dit veld mag niet gewijzigd worden.")
+		}
+	})
 	if err != nil {
-		return err
-	}
-	defer leave()
-	if naam, ok := f.text("naam", textRules{required: whole, most: maxNaam}); ok && naam != t.Name {
-		f.fault("naam", "wijzigen-niet-toegelaten", "Dit veld mag niet gewijzigd worden.")
-	}
-	s.readKanaal(r.Context(), f, t)
-	if err := f.err(); err != nil {
 		return err
 	}
 	_, err = s.Book.Store().PutTopic(r.Context(), *t, c.Actor())

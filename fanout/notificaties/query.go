@@ -41,7 +41,7 @@ func (s *Server) text(r *http.Request, media string) (text []byte, leave func(),
 	return text, leave, err
 }
 
-// fields reads the object that a known caller has sent, as text does.
+// fields reads the object that a known caller has sent, as text does. Nobody waits for a foreign server before leave.
 func (s *Server) fields(r *http.Request) (f *fields, leave func(), err error) {
 	text, leave, err := s.text(r, "")
 	if err != nil {

@@ -1,4 +1,4 @@
-package webhook
+package exchange
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
 // ADR 0050: what a subscriber reads names neither proxy nor resolver, and is of the same kind as before.
@@ -27,7 +25,7 @@ func TestAFailureTellsNothingOfOurNetwork(t *testing.T) {
 		"malformed HTTP response":                              errors.New("malformed HTTP response"),
 		"shop.example:443: i/o timeout":                        &net.OpError{Op: "dial", Net: "tcp", Addr: ours, Err: os.ErrDeadlineExceeded},
 	} {
-		f := plain(exchange.Failure(context.Background(), err, false), "shop.example:443")
+		f := Outward(Failure(context.Background(), err, false), "shop.example:443")
 		if got := f.Err.Error(); got != want || strings.Contains(f.Error(), "10.0.0.9") {
 			t.Errorf("got %s, want %s", got, want)
 		}

@@ -1,4 +1,4 @@
-package webhook
+package exchange
 
 import (
 	"errors"
@@ -7,18 +7,18 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// told is an error in the words that a subscriber may read.
-type told struct {
+// outward is an error in the words that a stranger may read.
+type outward struct {
 	text string
 	err  error
 }
 
-func (t *told) Error() string { return t.text }
-func (t *told) Unwrap() error { return t.err }
+func (t *outward) Error() string { return t.text }
+func (t *outward) Unwrap() error { return t.err }
 
-// plain words a failure without an answer by the host that was called. The subscriber may read it, and learns
+// Outward words a failure without an answer by the host that was called. A stranger may read it, and learns
 // nothing of our network: not the proxy, not the resolver, no address of ours (ADR 0050).
-func plain(f *holdfast.Failure, host string) *holdfast.Failure {
+func Outward(f *holdfast.Failure, host string) *holdfast.Failure {
 	text := ""
 	if op, ok := errors.AsType[*net.OpError](f.Err); ok {
 		for inner, more := op, true; more; inner, more = errors.AsType[*net.OpError](op.Err) {
@@ -40,6 +40,6 @@ func plain(f *holdfast.Failure, host string) *holdfast.Failure {
 		return f
 	}
 	worded := *f
-	worded.Err = &told{host + ": " + text, f.Err}
+	worded.Err = &outward{host + ": " + text, f.Err}
 	return &worded
 }
