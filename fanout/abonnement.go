@@ -36,8 +36,9 @@ type CloudEventFilter struct {
 
 // Bounds of an abonnement.
 const (
-	maxGroups     = 500
+	maxGroups     = 256  // each is one way in which the index of filters finds it, which takes as many
 	maxConditions = 2000 // of its filter
+	maxAsked      = 256 << 10
 	maxOwner      = 50
 )
 
@@ -101,6 +102,14 @@ func (s *Subscription) checkAbonnement() error {
 		}
 	}
 	return nil
+}
+
+// longest returns how many bytes the filter may have.
+func (s *Subscription) longest() int {
+	if s.Abonnement != nil {
+		return maxAsked
+	}
+	return maxFilter
 }
 
 // limits returns those of the filter: one that is made of groups has a branch for each.
