@@ -40,6 +40,7 @@ const MaxGroups = filter.MaxWays
 // Other bounds of an abonnement.
 const (
 	maxConditions = 2000 // of its filter
+	maxAsked      = 256 << 10
 	maxOwner      = 50
 )
 
@@ -103,6 +104,14 @@ func (s *Subscription) checkAbonnement() error {
 		}
 	}
 	return nil
+}
+
+// longest returns how many bytes the filter may have.
+func (s *Subscription) longest() int {
+	if s.Abonnement != nil {
+		return maxAsked
+	}
+	return maxFilter
 }
 
 // limits returns those of the filter: one that is made of groups has a branch for each.

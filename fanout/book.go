@@ -90,10 +90,14 @@ func (b *Book) Topic(ctx context.Context, name string) (t Topic, found bool, err
 
 // Subscription returns a subscription as it is now, if there is one.
 func (b *Book) Subscription(ctx context.Context, id string) (s Subscription, found bool, err error) {
-	if err := b.refresh(ctx, freshFor); err != nil {
-		return s, false, err
+	for _, age := range []time.Duration{freshFor, missingFor} {
+		if err := b.refresh(ctx, age); err != nil {
+			return s, false, err
+		}
+		if s, found = b.Known(id); found {
+			break
+		}
 	}
-	s, found = b.Known(id)
 	return s, found, nil
 }
 
@@ -159,12 +163,14 @@ func (b *Book) match(ctx context.Context, e *filter.Event, fits func(*Subscripti
 	defer b.mu.RUnlock()
 	for _, id := range b.index.Match(e) {
 		s := b.all[id]
-		if fits != nil {
-			if err := fits(&s); err != nil {
-				return nil, 0, err
-			}
-		}
 		list = append(list, match{id, s.Version})
+		if fits == nil {
+			continue
+		}
+		asked := s // only a copy that is asked for is allocated
+		if err := fits(&asked); err != nil {
+			return nil, 0, err
+		}
 	}
 	return list, b.version, nil
 }

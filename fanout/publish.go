@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,7 +36,7 @@ type Published struct {
 // disk, and calls nobody. An event that is known by its source and id with the same content is answered
 // as it was at first, as long as it is kept; with other content the error is ErrConflict. ErrNotFound:
 // there is no such topic. ErrInvalid wraps each fault as a *holdfast.FieldError. What Fits says is returned
-// as it is.
+// as it is; a known event is answered without it.
 func (p *Publisher) Publish(ctx context.Context, e Event) (Published, error) {
 	if err := e.normalize(p.Source); err != nil {
 		return Published{}, fmt.Errorf("publish event: %w", err)
@@ -53,13 +54,17 @@ func (p *Publisher) publish(ctx context.Context, e *Event) (done Published, err 
 	} else if !found {
 		return done, fmt.Errorf("there is no topic %s: %w", e.Topic, holdfast.ErrNotFound)
 	}
-	hash := e.hash()
-	if e.Time.IsZero() {
+	hash, timeless := e.hash(), e.Time.IsZero()
+	if timeless {
 		e.Time = time.Now()
 	}
 	e.Time = e.Time.UTC().Truncate(time.Microsecond)
 	to, version, err := p.Book.match(ctx, e.asked(), e.Fits)
 	if err != nil {
+		// A repeat is answered as at first, whatever has come to ask for such events since.
+		if done, findErr := p.repeat(ctx, e, hash, timeless); !errors.Is(findErr, holdfast.ErrNotFound) {
+			return done, findErr
+		}
 		return done, err
 	}
 	b, err := e.bundle(hash, to, version)
@@ -84,6 +89,31 @@ func (p *Publisher) publish(ctx context.Context, e *Event) (done Published, err 
 		}
 	}
 	return done, err
+}
+
+// repeat answers an event that is known. ErrNotFound: it is not.
+func (p *Publisher) repeat(ctx context.Context, e *Event, hash [32]byte, timeless bool) (Published, error) {
+	all, err := p.Book.store.EventsOf(ctx, e.ID)
+	if err != nil {
+		return Published{}, err
+	}
+	for i := range all {
+		old := &all[i]
+		if old.Source != e.Source {
+			continue
+		}
+		if old.Data, err = p.Book.store.Data(ctx, old.Seq); err != nil {
+			return Published{}, err
+		}
+		if timeless {
+			old.Time = time.Time{}
+		}
+		if old.hash() != hash {
+			return Published{}, holdfast.ErrConflict
+		}
+		return Published{ID: old.ID, Source: old.Source, Matched: old.Matched, Duplicate: true}, nil
+	}
+	return Published{}, holdfast.ErrNotFound
 }
 
 // Trial returns the message that a subscriber would get of an event that is not stored. The error wraps

@@ -175,8 +175,8 @@ func (s *Settings) checkSettings() (faults []error) {
 }
 
 func (s *Subscription) checkFilter() error {
-	if len(s.Filter) > maxFilter {
-		return &holdfast.FieldError{Field: "filter", Value: fmt.Sprint(len(s.Filter), " bytes"), Problem: fmt.Sprintf("must be at most %d bytes", maxFilter)}
+	if most := s.longest(); len(s.Filter) > most {
+		return &holdfast.FieldError{Field: "filter", Value: fmt.Sprint(len(s.Filter), " bytes"), Problem: fmt.Sprintf("must be at most %d bytes", most)}
 	}
 	if len(s.Filter) == 0 {
 		return nil

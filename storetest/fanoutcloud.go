@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/fanout"
@@ -109,5 +110,17 @@ func unfit(k *kit) {
 	}
 	if list, err := k.Fanout.EventsOf(k.ctx(), "unfit"); err != nil || len(list) > 0 || len(k.claimOf(fanout.Lane("a"), 1)) > 0 {
 		k.t.Errorf("stored: %+v, %v", list, err)
+	}
+	for _, at := range []time.Time{e.Time, {}} {
+		known := e
+		known.ID, known.Time, known.Fits = holdfast.NewID(), at, nil
+		k.publish(h, known)
+		known.Fits = e.Fits
+		if got := k.publish(h, known); !got.Duplicate || got.Matched != 2 {
+			k.t.Errorf("a repeat of what is known: %+v", got)
+		}
+		if known.Data = []byte(`{}`); !errors.Is(publishError(k, h, known), holdfast.ErrConflict) {
+			k.t.Error("other content of what is known is a conflict")
+		}
 	}
 }

@@ -35,21 +35,39 @@ func ways(c *clause) []way {
 	slices.SortStableFunc(factors, func(a, b []way) int { return cmp.Compare(len(a), len(b)) })
 	list := []way{{}}
 	for _, f := range factors {
-		if len(list)*len(f) <= MaxWays {
-			list = product(list, f)
+		if both, ok := product(list, f); ok {
+			list = both
 		}
 	}
 	return list
 }
 
-func product(left, right []way) []way {
-	list := make([]way, 0, len(left)*len(right))
+// product returns the ways in which one of the left and one of the right hold; not ok: they are too many. Ways that
+// name two keys of one field do not hold together, so that topics cost nothing beside groups that name theirs.
+func product(left, right []way) (list []way, ok bool) {
 	for _, l := range left {
 		for _, r := range right {
+			if l.excludes(r) {
+				continue
+			}
+			if len(list) == MaxWays {
+				return nil, false
+			}
 			list = append(list, l.and(r))
 		}
 	}
-	return list
+	return list, true
+}
+
+func (w way) excludes(other way) bool {
+	for _, a := range w {
+		for _, b := range other {
+			if a.form == isKey && b.form == isKey && a.field == b.field && a.lo != b.lo {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // and joins two ways. Spans of one field become one, so that one search finds what lies between two
@@ -57,6 +75,9 @@ func product(left, right []way) []way {
 func (w way) and(other way) way {
 	joined := slices.Clone(w)
 	for _, a := range other {
+		if slices.ContainsFunc(w, func(b *atom) bool { return *a == *b }) {
+			continue
+		}
 		i := slices.IndexFunc(w, func(b *atom) bool { return a.form == isWithin && b.form == isWithin && a.field == b.field })
 		if i < 0 {
 			joined = append(joined, a)
