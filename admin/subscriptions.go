@@ -277,9 +277,6 @@ func (s Subscriptions) Delete(ctx context.Context, id string, only Conditions) e
 		if p := only.check(state{what: "subscription", name: id, exists: true, version: strconv.FormatInt(one.Version, 10)}); p != nil {
 			return struct{}{}, p
 		}
-		if err := Tokens(s).revoke(ctx, id); err != nil {
-			return struct{}{}, err
-		}
 		err = s.Hub.Book.Store().DeleteSubscription(ctx, id, one.Version, Actor(ctx))
 		if errors.Is(err, holdfast.ErrNotFound) {
 			return struct{}{}, noSubscription(id)
