@@ -253,8 +253,8 @@ func (s Subscriptions) setState(ctx context.Context, id string, to fanout.State,
 		if err != nil {
 			return out, err
 		}
-		if one.State == to {
-			return s.show(ctx, &one), nil
+		if one.State == to && (to == fanout.Active || one.Actor != fanout.Subscriber || isSubscriber(ctx)) {
+			return s.show(ctx, &one), nil // else an operator takes over: its subscriber may not undo it any more
 		}
 		if p := mayPass(ctx, &one); p != nil {
 			return out, p
