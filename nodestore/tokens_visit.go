@@ -8,16 +8,20 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/side"
 )
 
-const visits = `SELECT name, role FROM hf_token WHERE role LIKE '%"portal"%' ORDER BY name`
+// Tokens are few, and subscriptions are rarely deleted: all are read.
+const visits = `SELECT name, role FROM hf_token WHERE name > $1 ORDER BY name`
 
 // dropVisits deletes the tokens of the subscriber behind a destination, also those whose time is over or may be:
 // another subscription may get the id.
 func dropVisits(tx side.Tx, destination, actor string) error {
 	var names []string
-	if err := tx.Read(visits, nil, func(scan side.Scan) error {
+	if err := tx.Read(visits, []any{""}, func(scan side.Scan) error {
 		var name, role string
 		err := scan(&name, &role)
-		var may struct{ Rights, Destinations []string }
+		var may struct {
+			Rights       []string `json:"rights"`
+			Destinations []string `json:"destinations"`
+		}
 		if json.Unmarshal([]byte(role), &may) == nil && slices.Contains(may.Rights, "portal") && slices.Contains(may.Destinations, destination) {
 			names = append(names, name)
 		}
