@@ -220,7 +220,7 @@ func (s Events) delivery(ctx context.Context, d *fanout.Delivery) (out api.Event
 	if err != nil {
 		return out, s.refuse(ctx, "read a message of the event", err)
 	}
-	out.State, out.Attempts, out.LastError, out.WaitsFor, out.Settled = r.State.String(), r.Tries, r.LastError, s.waitsFor(&r), instant(r.Settled)
+	out.State, out.Attempts, out.LastError, out.WaitsFor, out.Settled = r.State.String(), r.Tries, r.LastError, s.waitsFor(ctx, &r), instant(r.Settled)
 	if r.State == holdfast.Pending {
 		out.Next = instant(r.Due)
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"time"
@@ -39,13 +40,13 @@ func (m Messages) pageOf(p holdfast.Page) api.MessagePage {
 	return page
 }
 
-func (m Messages) detailOf(r *holdfast.Record) api.MessageDetail {
+func (m Messages) detailOf(ctx context.Context, r *holdfast.Record) api.MessageDetail {
 	d := api.MessageDetail{
 		Message: m.show(r), Headers: ownHeaders(r.Message.Headers),
 		History: make([]api.Event, len(r.History)),
 	}
 	if m.there == nil { // a site's lanes are not known here
-		d.WaitsFor = m.waitsFor(r)
+		d.WaitsFor = m.waitsFor(ctx, r)
 	}
 	for i, e := range r.History {
 		d.History[i] = eventOf(e)

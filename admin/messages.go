@@ -126,7 +126,7 @@ func (m Messages) Get(ctx context.Context, text string) (d api.MessageDetail, er
 	if err != nil {
 		return d, m.missing(ctx, "read the message", id, err)
 	}
-	d = m.detailOf(&r)
+	d = m.detailOf(ctx, &r)
 	for i := range d.History {
 		d.History[i].Actor = someone(ctx, d.History[i].Actor)
 	}

@@ -58,33 +58,6 @@ func (t Tokens) checkPortal(ctx context.Context, may *api.Grant, lasts *time.Dur
 	return faults, nil
 }
 
-// revoke deletes the tokens of the subscribers of a subscription, before it is deleted itself: another one may
-// get its id.
-func (t Tokens) revoke(ctx context.Context, subscription string) error {
-	if t.Tokens == nil {
-		return nil
-	}
-	var names []string
-	err := t.Tokens.EachToken(ctx, func(name, rights string, _, _, _ time.Time, ended bool) {
-		may, _ := api.ParseGrant(rights)
-		if !ended && may.Can(api.Portal) && slices.Contains(may.Destinations, fanout.Lane(subscription)) {
-			names = append(names, name)
-		}
-	})
-	for _, name := range names {
-		if err == nil {
-			err = t.Tokens.DeleteToken(ctx, name, Actor(ctx))
-		}
-		if errors.Is(err, holdfast.ErrNotFound) {
-			err = nil
-		}
-	}
-	if err != nil {
-		return t.refuse(ctx, "delete the tokens of its subscribers", err)
-	}
-	return nil
-}
-
 // named returns the subscriptions of a list that names them by their destinations, which are in order.
 func (s Subscriptions) named(ctx context.Context, destinations []string, after string, limit int) (out api.SubscriptionPage, err error) {
 	out.Subscriptions = []api.Subscription{}

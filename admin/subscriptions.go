@@ -253,8 +253,8 @@ func (s Subscriptions) setState(ctx context.Context, id string, to fanout.State,
 		if err != nil {
 			return out, err
 		}
-		if one.State == to {
-			return s.show(ctx, &one), nil
+		if one.State == to && (to == fanout.Active || one.Actor != fanout.Subscriber || isSubscriber(ctx)) {
+			return s.show(ctx, &one), nil // else an operator takes over: its subscriber may not undo it any more
 		}
 		if p := mayPass(ctx, &one); p != nil {
 			return out, p
@@ -276,9 +276,6 @@ func (s Subscriptions) Delete(ctx context.Context, id string, only Conditions) e
 		}
 		if p := only.check(state{what: "subscription", name: id, exists: true, version: strconv.FormatInt(one.Version, 10)}); p != nil {
 			return struct{}{}, p
-		}
-		if err := Tokens(s).revoke(ctx, id); err != nil {
-			return struct{}{}, err
 		}
 		err = s.Hub.Book.Store().DeleteSubscription(ctx, id, one.Version, Actor(ctx))
 		if errors.Is(err, holdfast.ErrNotFound) {

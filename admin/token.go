@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/fanout"
 )
 
 // longestToken is the longest time that a token may be given for: ten years.
@@ -19,7 +20,7 @@ func readToken(t *api.NewToken) (may api.Grant, lasts time.Duration, faults []ap
 		faults = append(faults, api.Fault{Field: "name", Problem: "is missing; name who or what will use the token"})
 	case len(t.Name) > 64 || strings.ContainsFunc(t.Name, bad):
 		faults = append(faults, api.Fault{Field: "name", Value: api.Clip(t.Name), Problem: "must be 1 to 64 letters, digits, dots, hyphens, underscores or @"})
-	case t.Name == api.Local || t.Name == "." || t.Name == "..":
+	case t.Name == api.Local || t.Name == fanout.Subscriber || t.Name == "." || t.Name == "..":
 		faults = append(faults, api.Fault{Field: "name", Value: t.Name, Problem: "is reserved; take another name"})
 	}
 	set := t.Rights

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // waitsFor says in words why a message has not been sent, or what would make it go on. It is empty if the
 // message waits for nothing.
-func (s *Service) waitsFor(r *holdfast.Record) string {
+func (s *Service) waitsFor(ctx context.Context, r *holdfast.Record) string {
 	if !r.HeldUntil.IsZero() && !r.Discarding {
 		verb := "run"
 		if r.State == holdfast.Parked {
@@ -25,7 +26,7 @@ func (s *Service) waitsFor(r *holdfast.Record) string {
 		if r.Discarding {
 			return "it is discarded as soon as the process that dispatches has seen it"
 		}
-		return s.pendingBecause(r)
+		return s.pendingBecause(ctx, r)
 	case holdfast.Claimed:
 		then := ""
 		if r.Discarding {
@@ -41,7 +42,7 @@ func (s *Service) waitsFor(r *holdfast.Record) string {
 	return ""
 }
 
-func (s *Service) pendingBecause(r *holdfast.Record) string {
+func (s *Service) pendingBecause(ctx context.Context, r *holdfast.Record) string {
 	to := r.Message.Destination
 	if channel, ok := notify.ChannelOf(to); ok && s.Channels != nil {
 		return s.channelBecause(channel, r.Due)
@@ -49,7 +50,7 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 	d, known := s.destination(to)
 	if id, ok := fanout.SubscriptionOf(to); ok && s.Hub != nil {
 		var why string
-		if d.Retry, why = s.subscriptionBecause(id); why != "" {
+		if d.Retry, why = s.subscriptionBecause(ctx, id); why != "" {
 			return why
 		}
 		known = true
@@ -59,7 +60,7 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 	}
 	lane, ok := s.lane(to)
 	if ok && (lane.Decision.Paused || !lane.OwnSchedule && (lane.Held || !lane.Up)) {
-		return laneBecause(lane)
+		return laneBecause(ctx, lane)
 	}
 	if wait := time.Until(r.Due); wait > 0 {
 		if r.Tries == 0 {
@@ -78,7 +79,7 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 }
 
 // subscriptionBecause returns the retries of a subscription, or why its messages wait.
-func (s *Service) subscriptionBecause(id string) (retry holdfast.RetryPolicy, why string) {
+func (s *Service) subscriptionBecause(ctx context.Context, id string) (retry holdfast.RetryPolicy, why string) {
 	one, found := s.Hub.Book.Known(id)
 	schedule := s.Hub.usual()
 	switch {
@@ -90,6 +91,8 @@ func (s *Service) subscriptionBecause(id string) (retry holdfast.RetryPolicy, wh
 			why += fmt.Sprintf(" (%s)", one.Why)
 		}
 		return retry, why + "; when it may go on: holdfast subscriptions resume " + shellWord(id)
+	case s.Hub.unready(id) != "" && isSubscriber(ctx): // what is wrong is for operators
+		return retry, "nobody is called until the operator has set this node right"
 	case s.Hub.unready(id) != "":
 		return retry, "nobody is called: " + s.Hub.unready(id)
 	case one.Schedule != nil:
@@ -131,9 +134,9 @@ func nextRetry(r *holdfast.Record, destination holdfast.RetryPolicy) string {
 	return fmt.Sprintf("retry %d of %d", n, policy.Attempts-1)
 }
 
-func laneBecause(l holdfast.LaneStatus) string {
+func laneBecause(ctx context.Context, l holdfast.LaneStatus) string {
 	if l.Decision.Paused {
-		return fmt.Sprintf("destination %s is paused by %s for %s: resume it", l.Destination, l.Decision.Actor, inWords(time.Since(l.Decision.At)))
+		return fmt.Sprintf("destination %s is paused by %s for %s: resume it", l.Destination, someone(ctx, l.Decision.Actor), inWords(time.Since(l.Decision.At)))
 	}
 	text := fmt.Sprintf("destination %s is %s", l.Destination, laneState(l))
 	if l.Problem != "" {

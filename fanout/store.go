@@ -30,7 +30,7 @@ type Store interface {
 	DeleteTopic(ctx context.Context, name string, version int64, actor string) error
 	// PutSubscription makes or replaces a subscription, and returns its version.
 	PutSubscription(ctx context.Context, s Subscription, actor string) (version int64, err error)
-	// DeleteSubscription deletes a subscription. Its messages stay.
+	// DeleteSubscription deletes a subscription, and the tokens of its subscriber. Its messages stay.
 	DeleteSubscription(ctx context.Context, id string, version int64, actor string) error
 	// SubscriptionAt returns a subscription as it was in a version. ErrNotFound: it did not exist then,
 	// or no event that is kept can ask for that version.

@@ -308,3 +308,24 @@ func TestARetryDoesNotGoToAnotherOfAnID(t *testing.T) {
 		t.Errorf("retried: %v", err)
 	}
 }
+
+// What a subscriber has paused, an operator can pause as well: then only an operator resumes it.
+func TestAnOperatorTakesOverAPause(t *testing.T) {
+	t.Parallel()
+	p := newPortal(t, api.PortalPause)
+	if _, err := p.shop.Subscriptions().Pause(t.Context(), "shop", "we move"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := p.operator.Subscriptions().Pause(t.Context(), "shop", "not paid"); err != nil || s.Actor == "subscriber" || s.Why != "not paid" {
+		t.Errorf("the operator's pause: %+v, %v", s, err)
+	}
+	if _, err := p.shop.Subscriptions().Pause(t.Context(), "shop", ""); err != nil {
+		t.Errorf("the subscriber's pause: %v", err)
+	}
+	if _, err := p.shop.Subscriptions().Resume(t.Context(), "shop", ""); status(err) != 409 {
+		t.Errorf("the subscriber resumes what the operator has paused: %v", err)
+	}
+	if _, err := p.operator.Tokens().Create(t.Context(), api.NewToken{Name: "subscriber", Role: "operate"}); status(err) != 422 {
+		t.Errorf("an operator by the name of subscriber: %v", err)
+	}
+}

@@ -216,6 +216,9 @@ func (f *Fanout) DeleteSubscription(ctx context.Context, id string, version int6
 		if _, err := tx.Exec(endSubscription, id, old.version, version); err != nil {
 			return err
 		}
+		if err := dropVisits(tx, fanout.Lane(id), actor); err != nil {
+			return err
+		}
 		return tx.Put(&rows.Subscription{
 			ID: id, Version: version, Until: version, Ended: rows.Now, Gone: true, Actor: actor, Topics: "[]", Filter: "{}", Settings: "{}",
 			Since: rows.Now, Created: rows.Instant(old.created), Changed: rows.Now,

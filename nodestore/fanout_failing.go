@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/fanout"
@@ -40,8 +41,9 @@ func (f *Fanout) Failing(ctx context.Context, long time.Duration, after string, 
 
 // NoteFailing implements fanout.FailingStore.
 func (f *Fanout) NoteFailing(ctx context.Context, failed map[string]time.Duration, over []fanout.Failing) error {
+	over = slices.SortedFunc(slices.Values(over), func(a, b fanout.Failing) int { return strings.Compare(a.Subscription, b.Subscription) })
 	err := f.db.Change(ctx, side.Cost{Rows: len(failed)}, func(tx side.Tx) error {
-		for _, id := range slices.Sorted(maps.Keys(failed)) { // in one order, so that two nodes do not wait for each other
+		for _, id := range slices.Sorted(maps.Keys(failed)) { // both in one order, so that two nodes do not wait for each other
 			if _, err := tx.Exec(addFailing, id, rows.Micros(failed[id])); err != nil {
 				return err
 			}

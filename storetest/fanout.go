@@ -133,9 +133,17 @@ func versionsOfSubscriptions(k *kit) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	k.ok(k.CreateToken(k.ctx(), "visit", `{"rights":["portal"],"destinations":["subscription:a"]}`, time.Hour, hash(1), ""))
+	k.ok(k.CreateToken(k.ctx(), "other", `{"rights":["portal"],"destinations":["subscription:b"]}`, time.Hour, hash(2), ""))
+	k.ok(k.CreateToken(k.ctx(), "operator", `{"rights":["operate"],"destinations":["subscription:a"]}`, time.Hour, hash(3), ""))
+	k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(4), ""))
+	k.pass(2 * time.Hour)
 	if err := h.kept.DeleteSubscription(k.ctx(), "a", second, "anna"); err != nil {
 		k.t.Fatal(err)
 	}
+	var left []string
+	k.ok(k.EachToken(k.ctx(), func(name, _ string, _, _, _ time.Time, _ bool) { left = append(left, name) }))
+	equal(k, "tokens", fmt.Sprint(left), "[erp operator other]")
 	k.reopen()
 	last, err := k.Fanout.Version(k.ctx())
 	if err != nil {
