@@ -5,18 +5,14 @@ import (
 	"encoding/json"
 )
 
-// summarize adds to settlements what is kept of the answers to their attempts.
-func (r *dispatch) summarize(a *settleAnswer) {
-	if r.d.Summary == nil {
+// summarize keeps of the answer to an attempt what the journal is to have. The worker of the attempt does it: one that has a
+// large answer delays nobody else.
+func (r *dispatch) summarize(f *finished) {
+	if r.d.Summary == nil || f.failure != nil && f.failure.Outcome == NotStarted {
 		return
 	}
-	for i := range a.list {
-		s := &a.sent[i]
-		answer := a.list[i].answer()
-		if len(answer) == 0 || s.Outcome == NotStarted {
-			continue
-		}
-		s.Detail = answerDetail(r.d.Summary(answer, s.State == Parked || s.State == Discarded))
+	if answer := f.answer(); len(answer) > 0 {
+		f.detail = answerDetail(r.d.Summary(answer, f.failure != nil && f.parks()))
 	}
 }
 

@@ -31,6 +31,7 @@ type finished struct {
 	failure *Failure // nil: delivered
 	took    time.Duration
 	attempt *attempt // that called the deliverer; nil: the deliverer was not called
+	detail  []byte   // what the journal is to have of the answer
 	delay   *delayed // set if the message waits only for its destination; nil: it waits by its own schedule
 }
 
@@ -249,6 +250,7 @@ func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 		if err := results[i].Err; err != nil {
 			f.failure = classify(err, why)
 		}
+		r.summarize(&f)
 		list = append(list, f)
 	}
 	return list

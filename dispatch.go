@@ -59,8 +59,8 @@ type Dispatcher struct {
 	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
 	Observer Observer
 	// Summary makes of what a destination answered the text that the journal keeps of the attempt for its followers, as
-	// {"answer": text} in Entry.Detail. ended says that the message ends there, undelivered. It is called once at a time.
-	// Nil: nothing is kept.
+	// {"answer": text} in Entry.Detail. ended says that the message ends there, undelivered. It may be called
+	// concurrently. Nil: nothing is kept.
 	Summary  func(answer []byte, ended bool) string
 	Waiters  *Waiters     // told of first attempts; nil: nobody waits
 	Progress *Progress    // shared by all dispatchers of the store, run by its maker; nil: the dispatcher has its own

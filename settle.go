@@ -164,7 +164,6 @@ func (r *dispatch) settle() {
 			case <-last: // the last try
 			}
 		}
-		r.summarize(&a)
 		a.won, a.err = r.d.Store.Settle(context.WithoutCancel(r.work), a.sent...)
 		r.settled <- a
 	}()
@@ -181,7 +180,7 @@ func (r *dispatch) reject(f *finished, s *Settlement) {
 // settlement turns a result into the settlement of its message.
 func (f *finished) settlement() Settlement {
 	c := &f.claim
-	s := Settlement{Seq: c.Seq, Token: c.Token, Took: f.took, Outcome: Succeeded, State: Delivered}
+	s := Settlement{Seq: c.Seq, Token: c.Token, Took: f.took, Outcome: Succeeded, State: Delivered, Detail: f.detail}
 	if f.failure == nil {
 		return s
 	}
@@ -200,16 +199,13 @@ func (f *finished) settlement() Settlement {
 	case NotStarted:
 		return s
 	case Permanent:
-		s.State, s.Charged, s.Reason = Parked, f.attempt != nil, f.failure.Reason
+		s.State, s.Charged, s.Reason = Parked, f.charged(chargeAll), f.failure.Reason
 		if s.Reason == "" {
 			s.Reason = ReasonPermanent
 		}
 		return s
-	case Transient:
-		s.Charged = f.failure.Code != codeShutdown
-	case Unreachable:
-		s.Charged = chargeAll
-	case LaneFault, Succeeded:
+	case Transient, Unreachable, LaneFault, Succeeded:
+		s.Charged = f.charged(chargeAll)
 	}
 	if f.failure.Code == codeShutdown {
 		return s // due at once, for the next owner
@@ -225,6 +221,29 @@ func (f *finished) settlement() Settlement {
 	s.RetryIn = least(wait, f.failure.RetryAfter)
 	f.delayedBy(&s, wait)
 	return s
+}
+
+// charged reports whether a failed attempt counts against the budget.
+func (f *finished) charged(all bool) bool {
+	switch f.failure.Outcome {
+	case Permanent:
+		return f.attempt != nil
+	case Transient:
+		return f.failure.Code != codeShutdown
+	case Unreachable:
+		return all
+	case NotStarted, LaneFault, Succeeded:
+	}
+	return false
+}
+
+// parks reports whether the message of a failed attempt is parked.
+func (f *finished) parks() bool {
+	if f.failure.Outcome == Permanent {
+		return true
+	}
+	route := f.attempt.route
+	return f.failure.Code != codeShutdown && f.charged(route.ChargeAll) && route.policy(&f.claim).Spent(f.claim.Failures+1)
 }
 
 // uncharged returns how long a message waits after an uncharged attempt. The wait has a

@@ -30,6 +30,8 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 		return nil
 	}
 	e := holdfast.Entry{Kind: holdfast.Called, Code: operation, Subject: api.Clip(subject), Actor: api.Clip(Actor(ctx)), Outcome: holdfast.Succeeded}
+	now := time.Now().UTC()
+	lost := audit.Missed{Calls: 1, Since: now, Until: now} // if the entry cannot be written
 	if result != nil {
 		e.Outcome, e.Error = holdfast.Transient, "the node failed"
 		if p, ok := errors.AsType[*api.Problem](result); ok {
@@ -38,12 +40,13 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 				e.Outcome = holdfast.Permanent
 			}
 			if fruitless(p) {
-				more, tell := s.refusals.take(refusal{e.Actor, operation, p.Status}, time.Now())
+				before, tell := s.refusals.take(refusal{e.Actor, operation, p.Status}, now)
 				if !tell {
 					return nil
 				}
-				if more > 0 {
-					e.Error = fmt.Sprintf("%s (and %d times more since the last entry)", e.Error, more)
+				if before.more > 0 {
+					lost.Calls, lost.Since = lost.Calls+int64(before.more), before.at
+					e.Error = fmt.Sprintf("%s (and %d times more since the last entry)", e.Error, before.more)
 				}
 			}
 		}
@@ -57,10 +60,11 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	defer cancel()
-	err := s.Calls.Append(ctx, append(s.refusals.left(time.Now()), e)...)
+	left, told := s.refusals.left(now)
+	err := s.Calls.Append(ctx, append(left, e)...)
 	if err != nil {
-		now := time.Now().UTC()
-		s.missed.add(audit.Missed{Calls: 1, Since: now, Until: now})
+		s.missed.add(lost)
+		s.missed.add(told)
 		s.Log().LogAttrs(ctx, slog.LevelWarn, "API call not written to the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
 	}
 	return err

@@ -21,6 +21,9 @@ type missed struct {
 func (m *missed) add(more audit.Missed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if more.Calls == 0 {
+		return
+	}
 	if m.Calls == 0 || more.Since.Before(m.Since) {
 		m.Since = more.Since
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/audit"
 )
 
 // fruitless reports whether a call was refused before it could change anything, for lack of a right or because
@@ -43,8 +44,8 @@ type tally struct {
 	more int       // since then
 }
 
-// take reports whether to write an entry now, and how many were not written since the last one.
-func (d *refusals) take(who refusal, now time.Time) (more int, tell bool) {
+// take reports whether to write an entry now, and what was not written since the last one.
+func (d *refusals) take(who refusal, now time.Time) (before tally, tell bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.last == nil {
@@ -58,19 +59,19 @@ func (d *refusals) take(who refusal, now time.Time) (more int, tell bool) {
 	if known && now.Sub(t.at) < refusalEvery {
 		t.more++
 		d.last[who] = t
-		return 0, false
+		return t, false
 	}
 	d.last[who] = tally{at: now}
-	return t.more, true
+	return t, true
 }
 
 // left returns entries for what was counted of callers who have not come again, some at a time, and forgets
-// those. It looks once a minute.
-func (d *refusals) left(now time.Time) (entries []holdfast.Entry) {
+// those. It looks once a minute. told is of which calls they tell.
+func (d *refusals) left(now time.Time) (entries []holdfast.Entry, told audit.Missed) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now.Sub(d.looked) < refusalEvery {
-		return nil
+		return nil, told
 	}
 	d.looked = now
 	for who, t := range d.last {
@@ -79,11 +80,15 @@ func (d *refusals) left(now time.Time) (entries []holdfast.Entry) {
 		}
 		delete(d.last, who)
 		if t.more > 0 {
+			told.Calls, told.Until = told.Calls+int64(t.more), now
+			if told.Since.IsZero() || t.at.Before(told.Since) {
+				told.Since = t.at
+			}
 			entries = append(entries, holdfast.Entry{
 				Kind: holdfast.Called, Code: cmp.Or(who.operation, "several"), Actor: who.actor, Outcome: holdfast.Permanent,
 				Error: fmt.Sprintf("refused %d times more after the last entry", t.more), Detail: json.RawMessage(fmt.Sprintf(`{"status":%d}`, who.status)),
 			})
 		}
 	}
-	return entries
+	return entries, told
 }

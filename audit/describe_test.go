@@ -247,6 +247,9 @@ func TestAnswersStandInTheRecordsOfAttempts(t *testing.T) {
 	if done, ended := d.Answer(long, false), d.Answer(long, true); len(done) > audit.MaxSummary || len(ended) > audit.MaxErrorSummary || len(ended) < audit.MaxErrorSummary-4 {
 		t.Errorf("%d and %d bytes", len(done), len(ended))
 	}
+	if got := d.Answer([]byte(`"`+strings.Repeat("a", 256<<10)+`"`), true); got != "(262146 bytes)" {
+		t.Errorf("a large one: %.100s", got)
+	}
 	e.State, e.Outcome, e.Detail = holdfast.Parked, holdfast.Permanent, []byte(`{"answer":"`+strings.Repeat("x", 20_000)+`"}`)
 	if list := described(t, d, e); len(list[0].Response) > audit.MaxSummary || len(list[1].Response) != 20_000 {
 		t.Errorf("the attempt has %d bytes, and the end %d", len(list[0].Response), len(list[1].Response))

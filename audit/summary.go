@@ -47,6 +47,12 @@ func (r *Record) summary(field *string, name, text string) {
 	}
 }
 
+// mostAnswer limits the bytes of an answer that is read to find secrets in it.
+const mostAnswer = 256 << 10
+
+// sizeOf is the summary of what cannot be summarized.
+func sizeOf(payload []byte) string { return fmt.Sprintf("(%d bytes)", len(payload)) }
+
 // mostSummary is the most bytes of a summary, before the mark of one that was cut.
 func mostSummary(failed bool) int {
 	if failed {
@@ -56,8 +62,11 @@ func mostSummary(failed bool) int {
 }
 
 // Answer returns what the journal keeps of what a destination answered: the beginning, without secrets. It is a
-// holdfast.Dispatcher's Summary.
+// holdfast.Dispatcher's Summary. Of an answer of more than 256 KiB that is the size.
 func (d *Describer) Answer(answer []byte, ended bool) string {
+	if len(answer) > mostAnswer {
+		return sizeOf(answer)
+	}
 	return shown.Clip(d.redact(answer), mostSummary(ended))
 }
 
@@ -77,16 +86,16 @@ func (d *Describer) redact(payload []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {
-		return fmt.Sprintf("(%d bytes)", len(payload))
+		return sizeOf(payload)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Sprintf("(%d bytes)", len(payload))
+		return sizeOf(payload)
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(d.clean(v)); err != nil {
-		return fmt.Sprintf("(%d bytes)", len(payload))
+		return sizeOf(payload)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
