@@ -96,7 +96,7 @@ func (w *webWitness) Keep(ctx context.Context, note string) (err error) {
 		if was, err = w.get(ctx); err != nil {
 			return err
 		}
-		next := ""
+		var next string
 		if next, err = audit.AddNote(was.text, note); err != nil || next == was.text {
 			return err
 		}
