@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -40,8 +41,9 @@ type SharedStore interface {
 	Eraser
 	// Unconfirmed counts what the other ends have not confirmed.
 	Unconfirmed(ctx context.Context) ([]Unconfirmed, error)
-	// Unshared returns values of which a site, or central, has not confirmed that they are erased there, in order.
-	Unshared(ctx context.Context, site string, limit int) ([]Gone, error)
+	// Unshared returns values of which a site, or central, has not confirmed that they are erased there, in order: at most
+	// limit, without the first skip.
+	Unshared(ctx context.Context, site string, skip, limit int) ([]Gone, error)
 	// Confirm forgets values that a site, or central, has erased. It does not know the logs of others.
 	Confirm(ctx context.Context, site string, list []Gone) error
 }
@@ -52,11 +54,39 @@ type Sharing struct {
 	Store SharedStore
 	// Site says that this is the end of the site: it shares its own logs. Otherwise these are copies.
 	Site bool
+
+	mu   sync.Mutex
+	skip map[string]int // by peer: what it was told of and has not confirmed, such as what a hold keeps
 }
 
-// Tell returns what a peer is to erase: a site, or central if this is a site.
+// Tell returns what a peer is to erase: a site, or central if this is a site. It goes on behind what it told of before, and
+// from the end to the begin, so that what the peer cannot erase yet holds nothing up.
 func (s *Sharing) Tell(ctx context.Context, peer string) ([]Gone, error) {
-	return s.Store.Unshared(ctx, s.of(peer), MostShared)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list, err := s.Store.Unshared(ctx, s.of(peer), s.skip[peer], MostShared)
+	if n := Places(list); err == nil && n == MostShared {
+		s.behind(peer, n)
+	} else if err == nil {
+		delete(s.skip, peer)
+	}
+	return list, err
+}
+
+// behind moves the place from which a peer is told by n. The caller holds the lock.
+func (s *Sharing) behind(peer string, n int) {
+	if s.skip == nil {
+		s.skip = map[string]int{}
+	}
+	s.skip[peer] = max(s.skip[peer]+n, 0)
+}
+
+// Places returns of how many places a list is.
+func Places(list []Gone) (n int) {
+	for i := range list {
+		n += len(list[i].Places)
+	}
+	return n
 }
 
 // of returns whose logs a peer shares.
@@ -81,6 +111,9 @@ func (s *Sharing) Told(ctx context.Context, peer string, in *Erasures) (done []G
 		if err := s.Store.Confirm(ctx, s.of(peer), in.Done); err != nil {
 			return nil, err
 		}
+		s.mu.Lock()
+		s.behind(peer, -Places(in.Done))
+		s.mu.Unlock()
 	}
 	if len(in.Erase) == 0 {
 		return nil, nil

@@ -84,6 +84,16 @@ func (d *Disabler) fate(id string) *fate {
 	return f
 }
 
+// forget drops what is known of a subscription that is no more.
+func (d *Disabler) forget(id string) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.fates, id)
+}
+
 // note notes the end of an attempt. What never reached the subscriber says nothing about it.
 func (d *Disabler) note(f *fate, err error) {
 	if f == nil {

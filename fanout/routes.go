@@ -94,6 +94,7 @@ func (r *Routes) serve(ctx context.Context, id string, s *Subscription, paused b
 	lane := Lane(id)
 	if s == nil { // no message refers to it any more
 		delete(r.couriers, id)
+		r.Disabler.forget(id)
 		r.Dispatcher.RemoveRoute(lane)
 		return nil
 	}

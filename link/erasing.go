@@ -52,9 +52,5 @@ func (h *shipper) erased(ctx context.Context, answer *audit.Erasures) (more bool
 		h.site.log.WarnContext(ctx, "erasures of the audit log not exchanged with central; they come again", slog.Any("error", err))
 	}
 	h.done = done
-	n := 0
-	for i := range answer.Done {
-		n += len(answer.Done[i].Places)
-	}
-	return len(done) > 0 || n > 0 && n >= audit.MostShared
+	return len(done) > 0 || len(answer.Done) > 0 || audit.Places(answer.Erase) == audit.MostShared
 }

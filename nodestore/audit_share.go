@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	unsharedOwn  = `SELECT l.origin, e.seq, e.field, e.reason FROM hf_audit_erasure AS e JOIN hf_audit_log AS l ON l.log = e.log WHERE e.log > 0 AND l.own ORDER BY e.log, e.seq, e.field LIMIT $1`
-	unsharedSite = `SELECT l.origin, e.seq, e.field, e.reason FROM hf_audit_log AS l JOIN hf_audit_erasure AS e ON e.log = l.log WHERE l.site = $2 ORDER BY l.log, e.seq, e.field LIMIT $1`
+	unsharedOwn  = `SELECT l.origin, e.seq, e.field, e.reason FROM hf_audit_erasure AS e JOIN hf_audit_log AS l ON l.log = e.log WHERE e.log > 0 AND l.own ORDER BY e.log, e.seq, e.field LIMIT $1 OFFSET $2`
+	unsharedSite = `SELECT l.origin, e.seq, e.field, e.reason FROM hf_audit_log AS l JOIN hf_audit_erasure AS e ON e.log = l.log WHERE l.site = $3 ORDER BY l.log, e.seq, e.field LIMIT $1 OFFSET $2`
 	unconfirmed  = `SELECT coalesce(max(l.site), ''), count(*), min(e.since) FROM hf_audit_erasure AS e JOIN hf_audit_log AS l ON l.log = e.log WHERE e.log > 0 GROUP BY e.log ORDER BY e.log`
 
 	ownNamed   = `SELECT log FROM hf_audit_log WHERE origin = $1 AND own`
@@ -45,8 +45,8 @@ func (a *Audit) Unconfirmed(ctx context.Context) (list []audit.Unconfirmed, err 
 }
 
 // Unshared implements audit.SharedStore.
-func (a *Audit) Unshared(ctx context.Context, site string, limit int) (list []audit.Gone, err error) {
-	text, args := unsharedOwn, []any{int64(limit)}
+func (a *Audit) Unshared(ctx context.Context, site string, skip, limit int) (list []audit.Gone, err error) {
+	text, args := unsharedOwn, []any{int64(limit), int64(skip)}
 	if site != "" {
 		text, args = unsharedSite, append(args, site)
 	}

@@ -18,12 +18,7 @@ const (
 	endCaller  = `UPDATE hf_token SET until = created + $2 WHERE name = $1`
 	noteCaller = `UPDATE hf_token SET used = hf_now() WHERE name = $1`
 	dropCaller = `DELETE FROM hf_token WHERE name = $1`
-	// Those that were given for a day at most, and ended that long ago.
-	dropEnded = `DELETE FROM hf_token WHERE until - created <= $1 AND until < hf_now() - $1`
 )
-
-// shortLife is how long a token may be valid that is made for one visit, so that there are many of them.
-const shortLife = 24 * time.Hour
 
 // tokenNoted is the precision of a token's last use. A write per request would cost more than the
 // precision is worth.
@@ -44,6 +39,10 @@ func (t *Tokens) CreateToken(ctx context.Context, name, rights string, lasts tim
 		about["for"] = lasts.String()
 	}
 	detail, err := json.Marshal(about)
+	var clock side.Clock
+	if err == nil {
+		clock, err = t.db.Clock(ctx)
+	}
 	if err == nil {
 		e := &holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail}
 		err = named(ctx, t.db, side.Cost{LastRoom: true}, e, holdfast.ErrConflict, func(tx side.Tx) (int64, error) {
@@ -52,7 +51,7 @@ func (t *Tokens) CreateToken(ctx context.Context, name, rights string, lasts tim
 				_, err = tx.Exec(endCaller, name, rows.Micros(lasts))
 			}
 			if err == nil && added > 0 {
-				_, err = tx.Exec(dropEnded, rows.Micros(shortLife))
+				err = dropEnded(tx, clock, actor)
 			}
 			return added, err
 		})

@@ -3,10 +3,49 @@ package nodestore
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/internal/side"
+	"github.com/holdfast-mq/holdfast/rows"
 )
+
+// shortLife is how long a token may be valid that is made for one visit, so that there are many of them.
+const shortLife = 24 * time.Hour
+
+// endedVisits are some that ended that long ago, by the clock.
+const endedVisits = `SELECT name, created, until FROM hf_token WHERE until - created <= $1 AND until < hf_now() - $1 ORDER BY until LIMIT 100`
+
+// dropEnded deletes tokens of visits that ended a day ago. While the clock is in doubt they stay.
+func dropEnded(tx side.Tx, clock side.Clock, actor string) error {
+	var names []string
+	if err := tx.Read(endedVisits, []any{rows.Micros(shortLife)}, func(scan side.Scan) error {
+		var name string
+		var created, until int64
+		err := scan(&name, &created, &until)
+		k := rows.Token{Created: rows.Instant(created), Until: rows.Instant(until)}
+		if clock.Judge(k.Until+rows.Instant(rows.Micros(shortLife)), lasts(&k)+shortLife) == belief.Over {
+			names = append(names, name)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return dropTokens(tx, names, actor)
+}
+
+func dropTokens(tx side.Tx, names []string, actor string) error {
+	for _, name := range names {
+		if _, err := tx.Exec(dropCaller, name); err != nil {
+			return err
+		}
+		if err := tx.Note(&holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Tokens are few, and subscriptions are rarely deleted: all are read.
 const visits = `SELECT name, role FROM hf_token WHERE name > $1 ORDER BY name`
@@ -29,13 +68,5 @@ func dropVisits(tx side.Tx, destination, actor string) error {
 	}); err != nil {
 		return err
 	}
-	for _, name := range names {
-		if _, err := tx.Exec(dropCaller, name); err != nil {
-			return err
-		}
-		if err := tx.Note(&holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return dropTokens(tx, names, actor)
 }

@@ -23,6 +23,13 @@ func clock(t *testing.T, m Maker) {
 		"people are shown the time of a clock that is right":   showsTheRightTime,
 		"a decision keeps its version":                         aDecisionKeepsItsVersion,
 		"ids are remembered for as long as a sender tries":     remembersAsLong,
+		"a token outlives a clock that jumps ahead": func(k *kit) {
+			k.ok(k.CreateToken(k.ctx(), "visitor", "read", day, hash(1), ""))
+			k.step(40 * day)
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(2), "")) // deletes tokens that have ended
+			k.step(-40 * day)
+			k.token(1, "visitor", "read")
+		},
 	}
 	for name, by := range map[string]time.Duration{
 		"10 s ahead": 10 * time.Second, "10 s behind": -10 * time.Second, "2 d ahead": 2 * day, "2 d behind": -2 * day,
