@@ -26,6 +26,7 @@ func TestNotificatiesArePublished(t *testing.T) {
 	}
 	writer := n.as("Bearer " + mint("writer", nil))
 	writer.do("POST", "notificaties", nrcMessage, "Idempotency-Key", "n-1").want(t, http.StatusCreated)
+	writer.do("POST", "notificaties?x=1", nrcMessage, "Idempotency-Key", "n-1").want(t, http.StatusCreated) // 2.3: only kanaal and abonnement refuse what they do not know
 	deliveries(t, hub, "n-1", 1)
 	if got := c.took(); len(got) != 1 || got[0] != "Token x application/json "+nrcMessage {
 		t.Errorf("got %q", got)

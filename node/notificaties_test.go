@@ -267,6 +267,7 @@ func TestNotificatiesChannels(t *testing.T) {
 		t.Errorf("no such kanaal: %s", got.text)
 	}
 	n.do("GET", "kanaal?foo=1", "").fault(t, 400, "invalid", "nonFieldErrors unknown-parameters")
+	n.do("POST", "kanaal?foo=1", `{"naam":"x"}`).fault(t, 400, "invalid", "nonFieldErrors unknown-parameters")
 	n.do("GET", url+"?naam=zaken", "").fault(t, 400, "invalid", "nonFieldErrors unknown-parameters")
 	for body, codes := range map[string][]string{
 		`{}`: {"naam required"}, `{"naam":null}`: {"naam null"}, `{"naam":" "}`: {"naam blank"}, `{"naam":true}`: {"naam invalid"}, `[]`: {"nonFieldErrors invalid"},

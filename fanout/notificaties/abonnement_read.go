@@ -28,6 +28,9 @@ const (
 // readAbonnement reads a request, and holds the groups that it gives to their kanalen. Its body takes no room
 // afterwards, while a callback is probed.
 func (s *Server) readAbonnement(r *http.Request, a *fanout.Abonnement, method string) (out asked, err error) {
+	if err := onlyQuery(r); err != nil {
+		return out, err
+	}
 	f, leave, err := s.fields(r)
 	if err != nil {
 		return out, err

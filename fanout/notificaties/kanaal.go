@@ -53,15 +53,23 @@ func (s *Server) listKanalen(w http.ResponseWriter, r *http.Request) error {
 	if err := onlyQuery(r, "naam"); err != nil {
 		return err
 	}
+	list, naam := []kanaal{}, r.URL.Query().Get("naam")
+	if naam != "" { // a publisher looks for the kanaal that it made a moment ago, perhaps at another node
+		t, found, err := s.Book.Topic(r.Context(), naam)
+		if err != nil {
+			return err
+		}
+		if found && naam != fanout.CloudEvents {
+			list = append(list, s.kanaalOf(r, &t))
+		}
+		return write(w, http.StatusOK, list)
+	}
 	all, err := s.kanalen(r.Context())
 	if err != nil {
 		return err
 	}
-	list, naam := []kanaal{}, r.URL.Query().Get("naam")
 	for i := range all {
-		if naam == "" || naam == all[i].Name {
-			list = append(list, s.kanaalOf(r, &all[i]))
-		}
+		list = append(list, s.kanaalOf(r, &all[i]))
 	}
 	return write(w, http.StatusOK, list)
 }
@@ -145,6 +153,9 @@ func (f *fields) checkNaam(naam string) {
 
 // readKanaal reads a request. Its body takes no room afterwards, while the link is looked at.
 func (s *Server) readKanaal(r *http.Request, t *fanout.Topic, naam func(f *fields)) error {
+	if err := onlyQuery(r); err != nil {
+		return err
+	}
 	f, leave, err := s.fields(r)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// onlyQuery refuses query parameters that are not known.
+// onlyQuery refuses query parameters that are not known. Requests about a kanaal or an abonnement may have no others.
 func onlyQuery(r *http.Request, known ...string) error {
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
@@ -24,9 +24,6 @@ func onlyQuery(r *http.Request, known ...string) error {
 // text reads what a known caller has sent, of a media type. The caller must call leave when it is worked off.
 func (s *Server) text(r *http.Request, media string) (text []byte, leave func(), err error) {
 	leave = func() {}
-	if err := onlyQuery(r); err != nil {
-		return nil, leave, err
-	}
 	if s.Room != nil && r.ContentLength != 0 {
 		held, ok := s.Room.Hold(r.Context(), r.ContentLength, s.MaxBody)
 		if !ok {
