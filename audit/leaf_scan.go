@@ -32,7 +32,7 @@ func (r *Record) scan(data []byte) bool {
 	if s.has(`,"extra":`) {
 		s.value(0)
 	}
-	if s.word(`}`); s.odd || len(s.rest) > 0 || aboutLogs(Kind(kind)) {
+	if s.word(`}`); s.odd || len(s.rest) > 0 || Kind(kind) == Gap || aboutLogs(Kind(kind)) {
 		return false
 	}
 	var err error

@@ -87,7 +87,7 @@ func TestASubscriberThatHangsIsLateByItsSlots(t *testing.T) {
 		time.Sleep(27 * time.Second) // all 60 are due again, and six hang
 		w.publish(old, "a")
 		synctest.Wait()
-		if got := w.hits["hung"][old]; len(got) != 1 || got[0] != time.Since(w.began) {
+		if got := w.hitsOf("hung", old); len(got) != 1 || got[0] != time.Since(w.began) {
 			t.Errorf("a new event is tried after %s, published after %s", got, time.Since(w.began))
 		}
 		late := w.explain(old - 1)["hung"].Delivery
@@ -97,7 +97,7 @@ func TestASubscriberThatHangsIsLateByItsSlots(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		due := time.Hour - 20*time.Second + timetable[1]
 		for n := range old {
-			got := w.hits["hung"][n]
+			got := w.hitsOf("hung", n)
 			if len(got) < 2 || got[1] < due || got[1] > due+old/slots*timeout {
 				t.Errorf("the retry of event %d came after %s, due after %s", n, got, due)
 			}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -175,6 +176,13 @@ func (w *world) hit(host string, event int, id string) {
 		w.t.Errorf("event %d came to %s as %s and as %s", event, host, known, id)
 	}
 	w.ids[host][event] = id
+}
+
+// hitsOf returns when an event was tried.
+func (w *world) hitsOf(host string, event int) []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.hits[host][event])
 }
 
 // serve answers the requests of one connection.
