@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,10 +37,13 @@ func (db *DB) MoveRetries(ctx context.Context, destination string, plan func(tri
 // retryRow is a message that waits for a retry.
 type retryRow struct{ seq, due, tries, tried int64 }
 
+// retryMove gives such a message another due time.
+type retryMove struct{ seq, was, due int64 }
+
 // moveRetries moves the retries of one page, and returns its last row.
 func (tx *ownTx) moveRetries(destination string, from retryRow, plan func(tries int, wait time.Duration) time.Duration) (last retryRow, read, moved int, err error) {
 	last = from
-	var seqs, was, due []int64
+	var moves []retryMove
 	if err = tx.query(retriesPage, []any{destination, from.due, from.seq, retriesAtOnce}, func(found pgx.Rows) error {
 		if err := found.Scan(&last.seq, &last.due, &last.tries, &last.tried); err != nil {
 			return err
@@ -46,11 +51,16 @@ func (tx *ownTx) moveRetries(destination string, from retryRow, plan func(tries 
 		read++
 		waits := rows.Duration(last.due - last.tried)
 		if wait := plan(int(last.tries), waits); last.tried != 0 && wait != waits {
-			seqs, was, due = append(seqs, last.seq), append(was, last.due), append(due, last.tried+micros(wait))
+			moves = append(moves, retryMove{last.seq, last.due, last.tried + micros(wait)})
 		}
 		return nil
-	}); err != nil || len(seqs) == 0 {
+	}); err != nil || len(moves) == 0 {
 		return last, read, 0, err
+	}
+	slices.SortFunc(moves, func(a, b retryMove) int { return cmp.Compare(a.seq, b.seq) })
+	seqs, was, due := make([]int64, len(moves)), make([]int64, len(moves)), make([]int64, len(moves))
+	for i, m := range moves {
+		seqs[i], was[i], due[i] = m.seq, m.was, m.due
 	}
 	err = tx.query(moveRetries, []any{seqs, was, due}, func(found pgx.Rows) error {
 		var lane int32

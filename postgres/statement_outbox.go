@@ -65,8 +65,8 @@ const (
 	retriesPage = `SELECT q.seq, q.due, q.tries, coalesce((SELECT e.at FROM hf_entry AS e WHERE e.message = q.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0)
 		FROM hf_queue AS q WHERE q.lane = (SELECT lane FROM hf_lane WHERE destination = $1) AND q.lane > 0 AND (q.due, q.seq) > ($2, $3)
 		AND q.tries > 0 AND q.owner IS NULL AND q.blocked = 0 AND q.revision = 0 ORDER BY q.due, q.seq LIMIT $4`
-	moveRetries = `UPDATE hf_queue AS q SET due = least(v.due, q.expires) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS v (seq, was, due)
-		WHERE q.seq = v.seq AND q.due = v.was AND q.owner IS NULL AND q.revision = 0 RETURNING q.lane`
+	moveRetries = `UPDATE hf_queue AS q SET due = least(($3::bigint[])[width_bucket(q.seq, $1)], q.expires)
+		WHERE q.seq = ANY ($1::bigint[]) AND q.due = ($2::bigint[])[width_bucket(q.seq, $1)] AND q.owner IS NULL AND q.revision = 0 RETURNING q.lane`
 	// The history says who has discarded a message that ends only now.
 	discardFinal = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (UPDATE hf_final SET state = 5, settled = t, reason = $2::text FROM now WHERE seq = ANY ($1::bigint[]) RETURNING seq, cycle, tries, t)
