@@ -73,7 +73,7 @@ func (p *Planner) step(ctx context.Context) (more bool, err error) {
 		p.done = u.Version
 		return false, nil
 	}
-	if u.Rounds < moveRounds && u.Age >= 0 && u.Age < moveAgain { // below zero the clock was put right since
+	if u.Rounds < moveRounds && u.Age.Abs() < moveAgain { // far below zero the clock was put right since
 		return false, nil
 	}
 	list, err := p.Book.store.SubscriptionsAt(ctx, math.MaxInt64, u.Moved, subscriptionsAtOnce)
