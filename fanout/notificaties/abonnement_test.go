@@ -56,3 +56,24 @@ func TestNoRoomIsHeldWhileOthersAreAsked(t *testing.T) {
 	d.post("kanaal", `{"naam":"zaken","documentatieLink":"https://example.nl/"}`).want(t, http.StatusCreated)
 	d.post("abonnement", `{"callbackUrl":"https://example.nl/","auth":"x"}`).want(t, http.StatusCreated)
 }
+
+// 20: a callback that takes what has no Authorization is refused, but for those of webhook.site, which cannot be protected.
+func TestWebhookSiteNeedsNoProtection(t *testing.T) {
+	t.Parallel()
+	probes := 0
+	d := open(t, func(s *notificaties.Server) {
+		s.Seal = func(_ *fanout.Subscription, secret string) (string, error) { return secret, nil }
+		s.Check = func(*fanout.Subscription) error { return nil }
+		s.Probe = func(context.Context, *fanout.Subscription, []byte) (int, error) {
+			probes++
+			return http.StatusNoContent, nil
+		}
+	})
+	d.post("abonnement", `{"callbackUrl":"https://webhook.site/1","auth":"x"}`).want(t, http.StatusCreated)
+	if probes != 1 {
+		t.Errorf("%d probes of webhook.site, want the one that must be accepted", probes)
+	}
+	for _, host := range []string{"example.nl", "webhook.site.example.nl", "www.webhook.site"} {
+		d.post("abonnement", `{"callbackUrl":"https://`+host+`/","auth":"x"}`).want(t, http.StatusBadRequest, "callbackUrl/no-auth-on-callback-url")
+	}
+}
