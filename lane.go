@@ -167,7 +167,7 @@ func (l *laneRun) wantFirst(now time.Time, most int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.newer || len(l.ready.again) == 0 || l.ready.bytes >= 2*laneBytes || l.closed || l.share == 0 || l.decision.Paused ||
-		l.withholds() || l.resume.After(now) || l.noFirst.After(now) || l.retries() > 0 {
+		l.withholds() || l.resume.After(now) || l.noFirst.After(now) || l.retries() > l.starting() {
 		return 0
 	}
 	target := min(l.target, most)
@@ -190,6 +190,10 @@ func (l *laneRun) probing() bool {
 	}
 	return false
 }
+
+// starting returns how many workers may take a message at any moment. Nothing tells the loop when
+// they have. An attempt that has ended counts, too, until the loop has learned from it.
+func (l *laneRun) starting() int { return l.active - len(l.inFlight) }
 
 // slots returns how many more requests may begin now. While the lane is down, one probe may
 // begin, whatever is left from before.
