@@ -16,7 +16,7 @@ func (a *app) scheduleCommand(g *global) *cobra.Command {
 		Short: "Show and set when messages to subscribers are tried again",
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(a.showSchedule(g), a.setSchedule(g))
+	cmd.AddCommand(a.showSchedule(g), a.setSchedule(g), a.resetSchedule(g))
 	return cmd
 }
 
@@ -61,6 +61,28 @@ func (a *app) printSchedule(g *global, s *api.UsualSchedule) error {
 	return listing(a.stdout, []string{"ATTEMPT", "WAIT", "AFTER THE FIRST"}, s.Timetable, func(p *api.PlannedAttempt) []string {
 		return []string{fmt.Sprint(p.Attempt), p.Wait, p.After}
 	})
+}
+
+func (a *app) resetSchedule(g *global) *cobra.Command {
+	var apply string
+	cmd := &cobra.Command{
+		Use:   "reset",
+		Short: "Give up what was set: the configuration of each node holds again",
+		Example: `  holdfast schedule reset
+  holdfast schedule reset --apply waiting`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ask(cmd, g, func(ctx context.Context, node *client.Client) error {
+				s, err := node.ResetSchedule(ctx, apply)
+				if err != nil {
+					return err
+				}
+				return a.printSchedule(g, &s)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&apply, "apply", "next", "for what it counts: next or waiting")
+	return cmd
 }
 
 func (a *app) setSchedule(g *global) *cobra.Command {
