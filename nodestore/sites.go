@@ -41,7 +41,7 @@ const (
 	// nobody will confirm what a site that is revoked was to erase
 	dropErasures = `DELETE FROM hf_audit_erasure WHERE log IN (SELECT log FROM hf_audit_log WHERE site = $1)`
 	isRevoked    = `SELECT 1 FROM hf_site WHERE name = $1 AND revoked IS NOT NULL`
-	seeSite     = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
+	seeSite      = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
 )
 
 // Sites keeps the sites of a central.
