@@ -41,6 +41,7 @@ func audits(t *testing.T, m Maker) {
 		"a record of a copy is proved":             copyProved,
 		"values are erased, with a record":         valuesErased,
 		"central shares erasures":                  centralShares,
+		"a revoked site is told of none":           revokedShares,
 		"a site shares erasures":                   siteShares,
 		"an appender that wakes up writes nothing": lateAppender,
 		"a forged purge is found":                  forgedPurge, // A6

@@ -97,7 +97,8 @@ keep it.
 
 --apply next leaves each retry that is planned already when it was planned: what fails from
 now on waits by the new schedule. --apply waiting moves planned retries, too, as if the new
-schedule had planned them; what has had more attempts than it allows gets one more.`,
+schedule had planned them. What has had as many attempts as it allows parks when it would be
+due.`,
 		Example: `  holdfast schedule set --factor 10s --retries 10
   holdfast schedule set --cap 1h --apply waiting`,
 		Args: args(0, 0, "none"),
