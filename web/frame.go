@@ -39,6 +39,8 @@ type notice struct{ Tone, Title, Text string }
 func rail() [][3]string {
 	return [][3]string{
 		{"Overview", "home", ""},
+		{"Messages", "mail", "messages"},
+		{"Destinations", "out", "destinations"},
 	}
 }
 
@@ -47,6 +49,9 @@ func (p *Pages) frame(r *http.Request, v *view) *frame {
 		Title: v.title, Node: p.Name, Version: p.Program(), Environment: p.Environment, Tone: p.Tone,
 		preferences: preferencesOf(r), Here: p.here(r), Live: v.live, Data: v.data, now: time.Now(),
 		Said: said(r.URL.Query()),
+	}
+	if v.said != nil {
+		f.Said = v.said
 	}
 	if v.bare {
 		return f

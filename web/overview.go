@@ -156,7 +156,7 @@ func (p *Pages) tiles(o *api.Overview) []tileGroup {
 		groups = append(groups, tileGroup{"Audit log", []tile{
 			{Label: "Records", Value: grouped(k.Records), Hint: "in " + k.Window},
 			{Label: "Error rate", Value: fmt.Sprintf("%.1f %%", 100*k.ErrorRate), Hint: grouped(k.Errors) + " errors"},
-			{Label: "Backlog", Value: inSeconds(k.BacklogSeconds), Hint: "behind what happened"},
+			{Label: "Backlog", Value: inSeconds(k.BacklogSeconds), Hint: "behind events"},
 		}})
 	}
 	return append(groups, tileGroup{"Inbox", []tile{

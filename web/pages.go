@@ -65,7 +65,7 @@ type page struct {
 	serve   func(r *http.Request) (answer, error)
 }
 
-// answer is what a page answers: a view, a redirect or a file.
+// answer is what a page answers: a view, a redirect or a file. A page that shows its error itself returns both.
 type answer interface {
 	send(p *Pages, w http.ResponseWriter, r *http.Request)
 }
@@ -74,6 +74,20 @@ type answer interface {
 func (p *Pages) pages() []page {
 	return []page{
 		{"GET {$}", "overview", api.Read, false, p.overview},
+		{"GET messages", "list-messages", api.Read, false, p.messages},
+		{"POST messages/selected", "decide-messages", api.Operate, false, p.decideSelected},
+		{"GET messages/{id}", "get-message", api.Read, true, p.message},
+		{"GET messages/{id}/story", "watch-message", api.Read, false, p.story},
+		{"GET messages/{id}/payload", "get-message", api.Read, true, p.payload},
+		{"POST messages/{id}/retry", "retry-message", api.Operate, false, p.retry},
+		{"GET messages/{id}/discard", "ask-discard-message", api.Operate, false, p.askDiscard},
+		{"POST messages/{id}/discard", "discard-message", api.Operate, false, p.discard},
+		{"POST messages/{id}/run", "run-message", api.Operate, false, p.run},
+		{"POST messages/{id}/reschedule", "reschedule-message", api.Operate, false, p.reschedule},
+		{"GET destinations", "list-destinations", api.Read, false, p.destinations},
+		{"GET destinations/{name}", "get-destination", api.Read, false, p.destination},
+		{"POST destinations/{name}/pause", "pause-destination", api.Operate, false, p.pause},
+		{"POST destinations/{name}/resume", "resume-destination", api.Operate, false, p.resume},
 		{"POST preferences", "set-preferences", api.AnyToken, false, p.setPreferences},
 		{"GET design", "show-design", api.AnyToken, false, p.design},
 		// Any other path is an unknown page.
@@ -118,7 +132,7 @@ func (p *Pages) handler(of *page) http.Handler {
 			}
 			_ = p.Called(r.Context(), of.operation, cmp.Or(r.PathValue("id"), r.PathValue("name")), err, detail...) // it is logged, and changes no answer
 		}
-		if err != nil {
+		if a == nil { // else the page itself tells what is wrong
 			a = p.problemView(r, problemOf(err))
 		}
 		a.send(p, w, r)
@@ -150,6 +164,15 @@ func statusOf(err error) int {
 	}
 	return problemOf(err).Status
 }
+
+// told is an answer with what the audit log is to know about the call, as keys and values.
+type told struct {
+	answer
+
+	with []any
+}
+
+func (t told) detail() []any { return t.with }
 
 // home leads a browser to the pages. A program gets what an unknown path gives.
 func (p *Pages) home(w http.ResponseWriter, r *http.Request) {

@@ -38,6 +38,11 @@ func unknown(*http.Request) (answer, error) {
 	return nil, api.NotFound.Problem("there is no such page; it may have been moved, or the address is mistyped")
 }
 
+// refused tells on the page itself what was not done.
+func refused(err error) *notice {
+	return &notice{Tone: "bad", Title: "Not done", Text: problemOf(err).Detail}
+}
+
 // said returns what came of the form that led here. Its words are ours: nobody can put others into a link.
 func said(q url.Values) *notice {
 	text, known := map[string]string{

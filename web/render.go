@@ -56,15 +56,19 @@ type view struct {
 	status   int // zero: 200
 	template string
 	title    string
-	rail     string // the entry of the navigation that it belongs to
-	live     bool   // it is brought up to date while it is looked at
-	bare     bool   // it has no navigation, as for somebody who is not signed in
+	rail     string  // the entry of the navigation that it belongs to
+	live     bool    // it is brought up to date while it is looked at
+	part     string  // of the template that is the answer, without anything around it; empty: the page
+	bare     bool    // it has no navigation, as for somebody who is not signed in
+	said     *notice // what came of a form that was not done
 	data     any
 }
 
 func (v *view) send(p *Pages, w http.ResponseWriter, r *http.Request) {
 	part := "layout"
-	if r.Header.Get("HX-Request") == "true" { // htmx takes the place of the main part only
+	if v.part != "" {
+		part = v.part
+	} else if r.Header.Get("HX-Request") == "true" { // htmx takes the place of the main part only
 		part = "main"
 	}
 	var out bytes.Buffer // all or nothing: a fault must not leave half a page

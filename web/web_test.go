@@ -46,7 +46,7 @@ func serve(t *testing.T, may api.Grant, change ...func(*web.Settings, *admin.Ser
 	s := &site{store: store, calls: &calls{}, token: bearer.New("hf_")}
 	service := &admin.Service{
 		Outbox: store, Enqueuer: store, Inbox: store, Name: "plant-4", Calls: s.calls,
-		Destinations: func() []admin.Destination { return []admin.Destination{{Name: "erp"}, {Name: `a/b.c+d"é`}} },
+		Destinations: func() []admin.Destination { return []admin.Destination{{Name: "erp"}, {Name: `a/b.c+d"x`}} },
 	}
 	settings := web.Settings{}
 	for _, c := range change {

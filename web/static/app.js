@@ -9,7 +9,7 @@
 
   // Buttons that need a script stay hidden without one.
   function reveal(root) {
-    for (const b of root.querySelectorAll("[data-copy][hidden], [data-dialog][hidden]")) b.hidden = false;
+    for (const b of root.querySelectorAll("[data-copy][hidden], [data-copy-of][hidden], [data-dialog][hidden]")) b.hidden = false;
     for (const all of root.querySelectorAll("[data-all]")) all.hidden = false;
   }
 
@@ -112,10 +112,10 @@
   let since = new Date();
   document.addEventListener("htmx:beforeRequest", (event) => {
     told();
-    if (event.target === main && busy()) event.preventDefault();
+    if (main.contains(event.target) && busy()) event.preventDefault();
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.target === main && busy()) event.detail.shouldSwap = false;
+    if (main.contains(event.target) && busy()) event.detail.shouldSwap = false;
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     const failed = !event.detail.successful;
