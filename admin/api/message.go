@@ -64,8 +64,9 @@ type Event struct {
 
 // MessagePage is one page of a list.
 type MessagePage struct {
-	Messages []Message `json:"messages" nullable:"false" doc:"Newest first."`
-	Next     string    `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
+	Messages    []Message `json:"messages" nullable:"false" doc:"Newest first. A page may have few, even none, and still a next one."`
+	Next        string    `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
+	LookedUntil time.Time `json:"lookedUntil,omitzero" doc:"No index leads to what is asked for, and the page is not full yet: all messages were looked at that were accepted since then. next goes on from there."`
 }
 
 // AppendJSON writes the message as JSON, and keeps the payload's bytes.
