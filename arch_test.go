@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"admin/api":           {"."}, // what both ends of the operator API say
 	"admin/httpapi":       {".", "admin", "admin/api"},
 	"admin/client":        {"admin/api"}, // for programs: it brings no node along
-	"web":                 {"admin", "admin/api"},
+	"web":                 {".", "admin", "admin/api"},
 	"config":              {"adapter"}, // the contract of kinds, and none of them: node hands them in
 	"gen":                 {},
 	"node":                {everything},                                                                                                                                     // the one place that knows all

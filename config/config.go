@@ -29,6 +29,7 @@ type Config struct {
 	Poll         time.Duration // the longest time between two looks for due messages (SF-06)
 	Backup       Backup
 	Audit        Audit
+	Pages        Pages
 	Destinations map[string]Destination
 	Receive      Receive
 

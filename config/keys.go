@@ -53,6 +53,7 @@ func configKeys(kinds []adapter.Kind) setting.Section[Config] {
 			"How long messages, rows and ids are held, neither delivered nor ended, if they would end because of time that [only the clock says has passed](operations.md#a-clock-that-is-wrong)."),
 		backupKey().Only(ofFile),
 		setting.Group("audit", func(c *Config) *Audit { return &c.Audit }, auditKeys(), 0),
+		setting.Group("pages", func(c *Config) *Pages { return &c.Pages }, pageKeys(), yaml.FlowStyle),
 		setting.Group("central", func(c *Config) *Central { return &c.Central }, centralKeys(), 0).
 			Only(func(_ any, c *Config) bool { return c.Role == Site }),
 		setting.Group("notifications", func(c *Config) *Notifications { return &c.Notifications }, notificationKeys(), 0).

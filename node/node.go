@@ -255,6 +255,9 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if n.cfg.Tokens == config.TokensNever && !isLoopback(n.listener.Addr()) {
 		server.AllowedHosts = n.ownNames()
 	}
+	if err := n.addPages(server); err != nil {
+		return err
+	}
 	n.handler, err = server.Handler()
 	return err
 }
@@ -297,6 +300,7 @@ func (n *Node) banner() {
 	fmt.Fprintf(&b, "holdfast %s: node %s\n", n.opts.Version, n.cfg.Node.ID)
 	fmt.Fprintf(&b, "  data        %s (durability: %s)\n", n.special.place, n.store.Durability())
 	fmt.Fprintf(&b, "  listening   %s\n", n.url())
+	n.greetPages(&b)
 	n.role.greet(&b)
 	if len(names) > 0 {
 		fmt.Fprintf(&b, "  sends to    %s\n", strings.Join(names, ", "))

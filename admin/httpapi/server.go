@@ -32,6 +32,10 @@ type Server struct {
 	// Mounts are routes of other packages on the same listener, behind the same gate. A wrong path or method
 	// gets the same answers.
 	Mounts []Mount
+	// Pages are the operator pages, behind the same gate, and Page shows a refusal of one of them. Empty: there
+	// are none.
+	Pages []gate.Route
+	Page  func(w http.ResponseWriter, r *http.Request, p *api.Problem)
 }
 
 // Mount is a route of another package. Exactly one of Right, Signed and Open says who may ask. A caller whose
@@ -76,11 +80,11 @@ func (s *Server) Handler() (http.Handler, error) {
 	if s.Tokens != nil {
 		tokens.Find = s.Tokens.FindToken
 	}
-	routes := slices.Concat(b.routes, []gate.Route{{Pattern: "GET /openapi.json", Handler: b.document(), Open: true}})
+	routes := slices.Concat(b.routes, s.Pages, []gate.Route{{Pattern: "GET /openapi.json", Handler: b.document(), Open: true}})
 	for _, m := range s.Mounts {
 		routes = append(routes, gate.Route{Pattern: m.Pattern, Handler: m.Handler, Right: m.Right, Signed: m.Signed, Open: m.Open, Long: m.Long})
 	}
-	settings := gate.Settings{MaxBodies: s.MaxBodies, AuthRequired: s.AuthRequired, AllowedHosts: s.AllowedHosts, Anybody: s.Anybody}
+	settings := gate.Settings{MaxBodies: s.MaxBodies, AuthRequired: s.AuthRequired, AllowedHosts: s.AllowedHosts, Anybody: s.Anybody, Page: s.Page}
 	return gate.New(settings, tokens, routes, s.Logger)
 }
 

@@ -31,6 +31,8 @@ type Settings struct {
 	// Anybody, without AuthRequired, also accepts what a proxy has passed on. Otherwise such a request needs
 	// a token: it only looks as if it came from this machine.
 	Anybody bool
+	// Page shows a refusal to a person, for routes that are pages. Nil: with a problem document, as for all others.
+	Page func(w http.ResponseWriter, r *http.Request, p *api.Problem)
 }
 
 // Keys is what a gate knows about callers.
@@ -65,6 +67,8 @@ type Route struct {
 	// for a request do not end it. One to a GET ends within seconds of the caller's token. It cannot be used with
 	// Open.
 	Long bool
+	// Page is a route for a person in a browser: its refusals are pages (Settings.Page).
+	Page bool
 	// MaxBody is the most bytes of a body. Room for it is held until the answer, or with Long until the body
 	// was read. Zero: no room is held.
 	MaxBody int64

@@ -25,7 +25,7 @@ func (g *gate) allow(to Route) http.Handler {
 			p = Crowded()
 		}
 		if p != nil {
-			p.Answer(w)
+			g.refuse(w, r, &to, p)
 			return
 		}
 		if may.Can(api.Portal) && !g.portal.Allow(name) {
@@ -37,7 +37,7 @@ func (g *gate) allow(to Route) http.Handler {
 			if g.Denied != nil {
 				g.Denied(ctx, cmp.Or(to.Operation, to.Pattern), p)
 			}
-			p.Answer(w)
+			g.refuse(w, r.WithContext(ctx), &to, p)
 			return
 		}
 		if to.MaxBody > 0 && r.ContentLength != 0 {
@@ -59,6 +59,15 @@ func (g *gate) allow(to Route) http.Handler {
 		}
 		to.Handler.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// refuse answers a request to a route with a refusal.
+func (g *gate) refuse(w http.ResponseWriter, r *http.Request, to *Route, p *api.Problem) {
+	if to.Page && g.Page != nil {
+		g.Page(w, r, p)
+		return
+	}
+	p.Answer(w)
 }
 
 // heldBody gives its room back once it was read. Otherwise an answer that goes on for hours would keep the

@@ -1,0 +1,109 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+)
+
+// frame is what a template gets: the page's own data, and what is around each page. It belongs to one answer.
+type frame struct {
+	Title, Node, Version, Environment, Tone string
+
+	Rail []entry
+	Who  string // who asks; empty: nobody knows
+	preferences
+	Here string // the path of this page with its filters, for forms that come back to it
+	Live bool
+	Said *notice
+	Data any
+
+	may api.Grant
+	now time.Time
+}
+
+// entry is a line of the navigation.
+type entry struct {
+	Name, Icon, Href string
+	Current          bool
+}
+
+// notice tells what came of a form.
+type notice struct{ Tone, Title, Text string }
+
+// rail lists the entries of the navigation: its name, its icon, the path of its page.
+func rail() [][3]string {
+	return [][3]string{
+		{"Overview", "home", ""},
+		{"Messages", "mail", "messages"},
+		{"Destinations", "out", "destinations"},
+	}
+}
+
+func (p *Pages) frame(r *http.Request, v *view) *frame {
+	f := &frame{
+		Title: v.title, Node: p.Name, Version: p.Program(), Environment: p.Environment, Tone: p.Tone,
+		preferences: preferencesOf(r), Here: p.here(r), Live: v.live, Data: v.data, now: time.Now(),
+		Said: said(r.URL.Query()),
+	}
+	if v.said != nil {
+		f.Said = v.said
+	}
+	if v.bare {
+		return f
+	}
+	f.Who, f.may = admin.Actor(r.Context()), admin.Granted(r.Context())
+	for _, e := range rail() {
+		f.Rail = append(f.Rail, entry{Name: e[0], Icon: e[1], Href: p.link() + e[2], Current: e[0] == v.rail})
+	}
+	return f
+}
+
+// here returns the path of the page that a request asks for, or that its form stood on.
+func (p *Pages) here(r *http.Request) string {
+	if r.Method != http.MethodGet {
+		return p.local(r.PostFormValue("next"))
+	}
+	path, query := p.Base+r.URL.EscapedPath(), r.URL.Query()
+	query.Del("done")
+	query.Del("rows")
+	query.Del("skipped")
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path
+}
+
+// Can reports whether the caller has a right.
+func (f *frame) Can(right string) bool { return f.may.Can(api.Right(right)) }
+
+// Why says why the caller may not do what needs the right; empty: it may.
+func (f *frame) Why(right string) string {
+	if f.Can(right) {
+		return ""
+	}
+	return "needs the right " + right + ", which " + f.Who + " does not have"
+}
+
+// With returns the path of this page with another value of one filter. An empty value removes it. The list
+// begins anew.
+func (f *frame) With(name, value string) string {
+	path, query, _ := strings.Cut(f.Here, "?")
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return path
+	}
+	q.Del("after")
+	q.Del(name)
+	if value != "" {
+		q.Set(name, value)
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}

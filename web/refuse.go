@@ -1,0 +1,67 @@
+package web
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+)
+
+// Refuse shows a refusal of the gate.
+func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, why *api.Problem) {
+	secure(w.Header())
+	maps.Copy(w.Header(), why.GetHeaders())
+	v := p.problemView(r, why)
+	v.bare = why.Status == http.StatusUnauthorized // it may have no name
+	v.send(p, w, r)
+}
+
+// problemView is the page of a refusal or a fault.
+func (p *Pages) problemView(r *http.Request, why *api.Problem) *view {
+	v := &view{status: why.Status, template: "problem", title: why.Title, data: problem{Problem: why, Back: p.link()}}
+	if r.Method == http.MethodPost {
+		v.data = problem{Problem: why, Back: p.here(r)}
+	}
+	return v
+}
+
+type problem struct {
+	*api.Problem
+
+	Back string
+}
+
+// unknown answers for a path that is no page.
+func unknown(*http.Request) (answer, error) {
+	return nil, api.NotFound.Problem("there is no such page; it may have been moved, or the address is mistyped")
+}
+
+// refused tells on the page itself what was not done.
+func refused(err error) *notice {
+	return &notice{Tone: "bad", Title: "Not done", Text: problemOf(err).Detail}
+}
+
+// said returns what came of the form that led here. Its words are ours: nobody can put others into a link.
+func said(q url.Values) *notice {
+	text, known := map[string]string{
+		"retried": "It is due at once, in a new cycle.", "discarded": "It is not tried any more. Its row is kept, and a retry takes it up again.",
+		"run": "It is due at once.", "rescheduled": "It is tried at the new time.", "paused": "Nothing more is begun there until somebody resumes it.",
+		"resumed": "It is tried at once.",
+	}[q.Get("done")]
+	if !known {
+		return nil
+	}
+	n := &notice{Tone: "good", Title: map[string]string{"run": "Due now"}[q.Get("done")], Text: text}
+	if n.Title == "" {
+		n.Title = upper(q.Get("done"))
+	}
+	if rows, err := strconv.Atoi(q.Get("rows")); err == nil {
+		n.Text = "Messages changed: " + grouped(int64(rows)) + "."
+		if skipped, err := strconv.Atoi(q.Get("skipped")); err == nil && skipped > 0 {
+			n.Tone, n.Text = "warn", n.Text+" Skipped, because their state had changed or did not allow it: "+grouped(int64(skipped))+"."
+		}
+	}
+	return n
+}

@@ -1,0 +1,137 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+//go:embed templates
+var sources embed.FS
+
+// loadTemplates parses each page with what all pages share.
+func (p *Pages) loadTemplates() error {
+	base, err := template.New("").Funcs(p.funcs()).ParseFS(sources, "templates/layout.html", "templates/parts.html")
+	if err != nil {
+		return fmt.Errorf("parse templates: %w", err)
+	}
+	files, err := fs.Glob(sources, "templates/*.html")
+	if err != nil {
+		return fmt.Errorf("list templates: %w", err)
+	}
+	p.templates = map[string]*template.Template{}
+	for _, file := range files {
+		t, err := base.Clone()
+		if err == nil {
+			t, err = t.ParseFS(sources, file)
+		}
+		if err != nil {
+			return fmt.Errorf("parse template %s: %w", file, err)
+		}
+		p.templates[strings.TrimSuffix(path.Base(file), ".html")] = t
+	}
+	return nil
+}
+
+// funcs are what all templates may call. What depends on the caller is a method of frame.
+func (p *Pages) funcs() template.FuncMap {
+	return template.FuncMap{
+		"link": p.link, "asset": p.asset, "count": countOf, "bytes": sizeOf, "pill": pillOf, "spark": sparkline, "quote": shellQuote,
+		"join": strings.Join, "add": func(a, b int) int { return a + b },
+	}
+}
+
+// view is a page: a template and what it shows.
+type view struct {
+	status   int // zero: 200
+	template string
+	title    string
+	rail     string  // the entry of the navigation that it belongs to
+	live     bool    // it is brought up to date while it is looked at
+	part     string  // of the template that is the answer, without anything around it; empty: the page
+	bare     bool    // it has no navigation, as for somebody who is not signed in
+	said     *notice // what came of a form that was not done
+	data     any
+}
+
+func (v *view) send(p *Pages, w http.ResponseWriter, r *http.Request) {
+	part := "layout"
+	if v.part != "" {
+		part = v.part
+	} else if r.Header.Get("HX-Request") == "true" { // htmx takes the place of the main part only
+		part = "main"
+	}
+	var out bytes.Buffer // all or nothing: a fault must not leave half a page
+	if err := p.templates[v.template].ExecuteTemplate(&out, part, p.frame(r, v)); err != nil {
+		p.Log().LogAttrs(r.Context(), slog.LevelError, "page not rendered", slog.String("page", v.template), slog.Any("error", err))
+		http.Error(w, "the node failed; its log says why", http.StatusInternalServerError)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Vary", "Accept-Encoding, HX-Request, Cookie")
+	p.write(w, r, max(v.status, http.StatusOK), harmless(out.Bytes()))
+}
+
+// write sends a page, compressed if the browser takes that. What fails then is that the browser is gone.
+func (p *Pages) write(w http.ResponseWriter, r *http.Request, status int, content []byte) {
+	if !zips(r) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		w.WriteHeader(status)
+		_, _ = w.Write(content)
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	w.WriteHeader(status)
+	z, _ := p.zippers.Get().(*gzip.Writer)
+	z.Reset(w)
+	_, _ = z.Write(content)
+	_ = z.Close()
+	p.zippers.Put(z)
+}
+
+func newZipper() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is known
+	return z
+}
+
+// harmless shows characters by their number that would change how a page is read: those that turn the
+// direction of text, and controls. No template can forget it.
+func harmless(page []byte) []byte {
+	clean := true
+	for i := 0; i < len(page) && clean; {
+		r, size := utf8.DecodeRune(page[i:])
+		clean, i = !acts(r), i+size
+	}
+	if clean {
+		return page
+	}
+	out := make([]byte, 0, len(page)+64)
+	for len(page) > 0 {
+		r, size := utf8.DecodeRune(page)
+		if acts(r) {
+			out = fmt.Appendf(out, "⟨U+%04X⟩", r)
+		} else {
+			out = append(out, page[:size]...)
+		}
+		page = page[size:]
+	}
+	return out
+}
+
+func acts(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f
+	}
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
+}
