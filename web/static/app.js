@@ -95,7 +95,7 @@
   });
 
   // Rows do not move under a selection, an open dialog, a marked text or the focus of the keyboard.
-  function busy(within) {
+  function busy(within = main) {
     if (document.hidden || within.querySelector("details[open]") || document.querySelector("dialog[open], details.menu[open], main input[name=id]:checked")) return true;
     const marked = window.getSelection();
     if (marked && !marked.isCollapsed && main.contains(marked.anchorNode)) return true;
@@ -104,8 +104,8 @@
   function told() {
     if (fresh) {
       fresh.hidden = false;
-      fresh.classList.toggle("waits", busy(main));
-      fresh.querySelector("[data-fresh]").textContent = busy(main) ? "paused" : "live";
+      fresh.classList.toggle("waits", busy());
+      fresh.querySelector("[data-fresh]").textContent = busy() ? "paused" : "live";
     }
   }
   let since = new Date();
