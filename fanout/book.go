@@ -121,6 +121,18 @@ func (b *Book) Subscriptions(ctx context.Context) ([]Subscription, error) {
 	return list, nil
 }
 
+// Owned counts the subscriptions that clients have made whose id is owner.
+func (b *Book) Owned(owner string) (n int) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for id := range b.all {
+		if s := b.all[id]; !s.Gone && s.Abonnement != nil && s.Abonnement.Owner == owner {
+			n++
+		}
+	}
+	return n
+}
+
 // Known returns a subscription as the book has it, without a look at the store.
 func (b *Book) Known(id string) (s Subscription, found bool) {
 	b.mu.RLock()

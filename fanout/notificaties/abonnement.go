@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -124,12 +125,29 @@ func (s *Server) createAbonnement(w http.ResponseWriter, r *http.Request) error 
 	}
 	one := fanout.Subscription{ID: string(holdfast.NewID())}
 	one.Abonnement = &fanout.Abonnement{Owner: c.ID}
-	if err = s.called(r, c, "create-abonnement", one.ID, s.changeAbonnement(r, &one, c, http.MethodPost)); err != nil {
+	if err = s.room(r, &c); err == nil {
+		err = s.changeAbonnement(r, &one, c, http.MethodPost)
+	}
+	if err = s.called(r, c, "create-abonnement", one.ID, err); err != nil {
 		return err
 	}
 	out := s.abonnementOf(r, &one)
 	w.Header().Set("Location", out.URL)
 	return write(w, http.StatusCreated, out)
+}
+
+// room refuses a client that has as many abonnementen as it may have.
+func (s *Server) room(r *http.Request, c *Client) error {
+	if s.Most == 0 {
+		return nil
+	}
+	if err := s.Book.Renew(r.Context()); err != nil {
+		return err
+	}
+	if s.Book.Owned(c.ID) >= s.Most {
+		return invalid(InvalidParam{whole, "max_abonnementen", fmt.Sprintf("Deze applicatie heeft al %d abonnementen: verwijder er eerst een.", s.Most)})
+	}
+	return nil
 }
 
 func (s *Server) putAbonnement(w http.ResponseWriter, r *http.Request) error {

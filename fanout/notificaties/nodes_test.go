@@ -1,6 +1,7 @@
 package notificaties_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -63,6 +64,32 @@ func (d *door) ask(method, path, body string) reply {
 func (d *door) other() *door {
 	book := fanout.NewBook(nodestore.New(d.store, nil).Fanout, nil)
 	return &door{t: d.t, book: book, store: d.store, api: &notificaties.Server{Book: book, Client: d.api.Client, Check: d.api.Check}}
+}
+
+// A client cannot fill a store with abonnementen. Those of other clients and of operators do not count.
+func TestHowManyAbonnementenAClientMayHave(t *testing.T) {
+	t.Parallel()
+	d := zaken(t, func(s *notificaties.Server) {
+		s.Most, s.Unprotected, s.Check = 2, true, func(*fanout.Subscription) error { return nil }
+		s.Probe = func(context.Context, *fanout.Subscription, []byte) (int, error) { return http.StatusNoContent, nil }
+	})
+	foreign := fanout.Subscription{ID: "foreign"}
+	foreign.URL, foreign.Mode = "https://example.nl/", "plain"
+	if err := foreign.Ask(&fanout.Abonnement{Owner: "another"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.book.Store().PutSubscription(t.Context(), foreign, "test"); err != nil {
+		t.Fatal(err)
+	}
+	again := func() reply { return d.ask("POST", "abonnement", `{"callbackUrl":"https://example.nl/","auth":""}`) }
+	first := again()
+	first.want(t, http.StatusCreated)
+	again().want(t, http.StatusCreated)
+	again().want(t, http.StatusBadRequest, "nonFieldErrors/max_abonnementen")
+	_, path, _ := strings.Cut(first.header.Get("Location"), "/api/v1/")
+	d.ask("PATCH", path, `{"kanalen":[]}`).want(t, http.StatusOK)
+	d.ask("DELETE", path, "").want(t, http.StatusNoContent)
+	again().want(t, http.StatusCreated)
 }
 
 // What was changed at one node can be read and changed at another one at once.
