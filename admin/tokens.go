@@ -100,17 +100,15 @@ func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 	return nil
 }
 
-// isLastAdmin reports whether no other token has the role admin for good.
+// isLastAdmin reports whether nobody else has the role admin for good.
 func (t Tokens) isLastAdmin(ctx context.Context, name string) (bool, error) {
-	this, others := false, 0
+	this := false
 	err := t.Tokens.EachToken(ctx, func(one, rights string, _, _, until time.Time, _ bool) {
-		switch {
-		case rights != string(api.RoleAdmin) || !until.IsZero():
-		case one == name:
-			this = true
-		default:
-			others++
-		}
+		this = this || one == name && rights == string(api.RoleAdmin) && until.IsZero()
 	})
-	return this && others == 0, err
+	if err != nil || !this {
+		return false, err
+	}
+	others, err := t.admins(ctx, name, "")
+	return others == 0, err
 }

@@ -90,6 +90,7 @@ type Node struct {
 	progress  *holdfast.Progress
 	seen      atomic.Pointer[seen]
 	secrets   *folder                                   // of channels
+	people    peopled                                   // whether there are people who sign in
 	peers     atomic.Pointer[map[string]transport.Peer] // who may send, by source
 }
 
@@ -230,6 +231,9 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := n.people.look(ctx, n.kept.People); err != nil {
+		return err
+	}
 	protected, err := authRequired(ctx, n.cfg, n.store, n.log)
 	if err != nil {
 		return err
@@ -239,13 +243,14 @@ func (n *Node) build(ctx context.Context) (err error) {
 		Records: n.kept.Audit, AuditLag: n.auditLag, AuditFailures: n.auditFailures, AuditLog: n.audit,
 		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.site.Dispatcher().Lane, Waiters: &n.waiters, Control: n.site.Dispatcher(), Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
+		People: n.kept.People, Peopled: n.people.appeared, Factors: factors{n.secrets, n.kept.People},
 		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 	}
 	n.role.operate(service)
 	n.bulk, n.live, n.missed = n.bulkRunner(service), admin.Live{Service: service}, service.TellMissed
 	server := &httpapi.Server{
 		Service:   service,
-		MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,
+		MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Closed: n.closed, Anybody: n.cfg.Tokens == config.TokensNever,
 		Mounts: append(slices.Concat(receiver, n.role.mounts),
 			httpapi.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz), Open: true},
 			httpapi.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz), Open: true},

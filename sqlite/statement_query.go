@@ -180,7 +180,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM main.sqlite_sequence WHERE name = 'hf_entry'), (SELECT max(seq) FROM hf_inbox),
 		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
 		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
-		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower),
+		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || changed || ' ' || coalesce(disabled, '')) FROM hf_person), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower),
 		(SELECT value FROM hf_meta WHERE key = 'book'), (SELECT group_concat(lane || ' ' || decided) FROM hf_lane WHERE decided IS NOT NULL)`,
 
 	storeIncarnation: `SELECT value FROM hf_meta WHERE key = 'incarnation'`,
