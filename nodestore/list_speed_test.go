@@ -85,7 +85,7 @@ func millionInPostgres(t *testing.T, n int) *postgres.DB {
 	defer func() { _ = raw.Close(context.WithoutCancel(t.Context())) }()
 	for _, s := range []string{
 		fmt.Sprintf(`INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, delay, okey)
-			SELECT m.seq - n, '\x01'::bytea || int8send(n * 7919) || int8send(n), m.route, m.lane, m.created - n::bigint * 1000, convert_to('{"order":' || n || ',"text":"%s"}', 'UTF8'), '{"shift":"night"}', 'run-' || n / 8, 0, CASE WHEN n %% 3 = 0 THEN 'k' || n %% 1000 END
+			SELECT m.seq - n, '\x01'::bytea || int8send(n::bigint * 7919) || int8send(n), m.route, m.lane, m.created - n::bigint * 1000, convert_to('{"order":' || n || ',"text":"%s"}', 'UTF8'), '{"shift":"night"}', 'run-' || n / 8, 0, CASE WHEN n %% 3 = 0 THEN 'k' || n %% 1000 END
 			FROM generate_series(1, %d) AS n, hf_message AS m`, longText, n),
 		`INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, force) SELECT seq, lane, CASE (seq % 20 + 20) % 20 WHEN 3 THEN 3 WHEN 5 THEN 5 ELSE 2 END, created, 9223372036854775807, 1, 1, 1, false FROM hf_message AS m WHERE NOT EXISTS (SELECT FROM hf_queue AS q WHERE q.seq = m.seq)`,
 		`INSERT INTO hf_entry (message, kind, state, at, cycle, attempt, code, error) SELECT seq, 2, 3, settled, 1, 1, 'http_503', 'order ' || seq || ' is unknown' FROM hf_final WHERE state = 3`,
