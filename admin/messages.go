@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/search"
 )
 
 // Messages offers the messages of an outbox: the node's own, or a site's (Sites.At).
@@ -49,6 +50,7 @@ type MessageQuery struct {
 	Category    string // excludes Destination; a site's messages have none
 	Held        bool
 	MessageFilter
+	Count int    // also count what is found, up to so many; zero: do not
 	After string // MessagePage.Next of the previous page
 	Limit int    // zero: the store's default
 }
@@ -91,7 +93,32 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 	if err != nil {
 		return page, err
 	}
-	return m.pageOf(found), nil
+	page = m.pageOf(found)
+	if of.Count > 0 {
+		page.Count, err = m.count(ctx, q, of.Count, names, narrowed)
+	}
+	return page, err
+}
+
+// count counts the messages of a list, up to so many.
+func (m Messages) count(ctx context.Context, q holdfast.Query, most int, names []string, narrowed bool) (*api.Count, error) {
+	if m.there != nil || q.Held || isSubscriber(ctx) {
+		return nil, api.Unsupported.Problem("held messages, those of a site and those of a subscriber are not counted; leave count out")
+	}
+	if !narrowed {
+		names = []string{q.Destination}
+	}
+	n := &api.Count{}
+	for bound := search.Begin(); len(names) > 0 && !n.More; names = names[1:] {
+		q.Destination, q.After, q.Count = names[0], "", most-n.Count
+		found, err := m.outbox().List(ctx, q)
+		if err != nil {
+			return nil, m.refuse(ctx, "count messages", err)
+		}
+		n.Count += found.Count
+		n.More = found.Next != "" || len(names) > 1 && (n.Count == most || bound.Over(found.Count))
+	}
+	return n, nil
 }
 
 // query returns what the store is asked.

@@ -157,10 +157,12 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 		}
 	}
 	found, next, err := db.walkNotes(ctx, q, before)
-	if err != nil || len(found) == 0 {
-		return notify.Page{Next: next}, err
+	if err == nil && next != 0 && len(found) < pageOf(q) {
+		_, p.LookedUntil, err = db.from(ctx, notificationFrom, next)
 	}
-	p.Next = next
+	if p.Next = cursor.Format(next); err != nil || len(found) == 0 {
+		return p, err
+	}
 	return p, db.read(ctx, readNotifications, []any{found}, func(rows pgx.Rows) error {
 		w, err := db.scanCopy(rows)
 		w.r.Stuck = q.IsStuck(&w.r, db.clock.wall(w.now))
@@ -181,29 +183,32 @@ type noteWalk struct {
 	looked int
 }
 
+// pageOf returns how many rows a page has.
+func pageOf(q *notify.Query) int { return min(max(cmp.Or(q.Limit, 50), 1), 500) }
+
 // walkNotes returns the rows that it found and where the next page begins. Most pages are full
 // after a few rows, so it reads few at first, then more.
-func (db *DB) walkNotes(ctx context.Context, q *notify.Query, before int64) (found []int64, next string, err error) {
-	w := noteWalk{clock: db.clock, q: q, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), shows: q.Filter(), last: before}
+func (db *DB) walkNotes(ctx context.Context, q *notify.Query, before int64) (found []int64, next int64, err error) {
+	w := noteWalk{clock: db.clock, q: q, limit: pageOf(q), shows: q.Filter(), last: before}
 	sql := walkNotifications
 	if q.Waits() {
 		sql = walkWaiting
 	}
 	for size := 2 * w.limit; ; size *= 8 {
-		size = min(size, looked-w.looked)
+		size = min(size, search.Rows-w.looked)
 		read := 0
 		if err := db.read(ctx, sql, []any{w.last, size}, func(rows pgx.Rows) error {
 			read++
 			return w.row(rows)
 		}); err != nil {
-			return nil, "", err
+			return nil, 0, err
 		}
 		w.looked += read
 		switch {
 		case w.past || read < size && len(w.found) < w.limit:
-			return w.found, "", nil
-		case len(w.found) == w.limit || w.looked >= looked:
-			return w.found, cursor.Format(w.last), nil
+			return w.found, 0, nil
+		case len(w.found) == w.limit || w.looked >= search.Rows:
+			return w.found, w.last, nil
 		}
 	}
 }

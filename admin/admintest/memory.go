@@ -167,6 +167,10 @@ func (m *Memory) List(ctx context.Context, q holdfast.Query) (holdfast.Page, err
 			continue
 		}
 		if q.Count > 0 {
+			if page.Count == q.Count {
+				page.Next = "1"
+				break
+			}
 			page.Count++
 			continue
 		}

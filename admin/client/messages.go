@@ -37,6 +37,7 @@ type MessageQuery struct {
 	Code, Error                                  string    // of the last error: its code, and words of it
 	Grep                                         string    // words of headers and payload
 	Cause                                        string    // api.Cause.ID
+	Count                                        int       // count what is found, up to so many; zero: do not
 
 	After string // MessagePage.Next of the previous page
 	Limit int    // 1 to 500; zero: 50
@@ -63,6 +64,9 @@ func (q *MessageQuery) values() url.Values {
 	}
 	if q.Held {
 		query.Set("held", "true")
+	}
+	if q.Count != 0 {
+		query.Set("count", strconv.Itoa(q.Count))
 	}
 	return query
 }

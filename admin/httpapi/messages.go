@@ -28,13 +28,14 @@ type listInput struct {
 	Error       string   `query:"error" doc:"Words that the last error must all contain; case does not matter."`
 	Grep        string   `query:"grep" doc:"Words that the headers and the first 64 KiB of the payload must all contain, as they are written there; case does not matter. The journal has such a search, since it reads content."`
 	Cause       string   `query:"cause" doc:"Only those of this cause; see GET /v1/parked."`
+	Count       int      `query:"count" minimum:"0" maximum:"10000" doc:"Count what is found on all pages, up to so many, for a short time. 0: do not."`
 	After       string   `query:"after" maxLength:"512" doc:"The value next of the previous page."`
 	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"The largest number of entries."`
 }
 
 func (in *listInput) query() *admin.MessageQuery {
 	return &admin.MessageQuery{
-		States: in.State, Destination: in.Destination, Held: in.Held, Category: in.Category, After: in.After, Limit: in.Limit,
+		States: in.State, Destination: in.Destination, Held: in.Held, Category: in.Category, Count: in.Count, After: in.After, Limit: in.Limit,
 		MessageFilter: admin.MessageFilter{
 			ID: in.ID, Endpoint: in.Endpoint, Key: in.Key, Correlation: in.Correlation, Event: in.Event, Topic: in.Topic,
 			From: in.From, To: in.To, Code: in.Code, Error: in.Error, Grep: in.Grep, Cause: in.Cause,

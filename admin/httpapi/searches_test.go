@@ -46,6 +46,13 @@ func TestMessagesAreSearched(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", query, got, want)
 		}
 	}
+	for query, want := range map[string]api.Count{
+		"count=10": {Count: 3}, "count=2": {Count: 2, More: true}, "count=10&endpoint=E": {Count: 2}, "count=10&state=expired": {},
+	} {
+		if got := ok[api.MessagePage](t, f, call{method: http.MethodGet, path: "/v1/messages?limit=1&" + query}).Count; got == nil || *got != want {
+			t.Errorf("%s: counted %+v, want %+v", query, got, want)
+		}
+	}
 	for query, field := range map[string]string{"from=yesterday": "from", "to=31": "to", "error=%00": "error", "cause=a%0Ab": "cause"} {
 		w := f.do(t, call{method: http.MethodGet, path: "/v1/messages?" + query})
 		if p := problem(t, w); w.Code != http.StatusUnprocessableEntity || len(p.Errors) != 1 || p.Errors[0].Field != field {

@@ -74,6 +74,7 @@ func searchFlags(f *pflag.FlagSet, q *client.MessageQuery) {
 	f.StringVar(&q.Code, "code", "", "only those whose last error has this code")
 	f.StringVar(&q.Error, "error", "", "only those whose last error contains all these words")
 	f.StringVar(&q.Grep, "grep", "", "only those whose headers and first 64 KiB of payload contain all these words")
+	f.IntVar(&q.Count, "count", 0, "say how many there are on all pages, counted up to so many")
 	f.StringVar(&q.Cause, "cause", "", "only those of this cause, as messages causes names it")
 }
 
@@ -91,6 +92,9 @@ func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*client.Client
 			err := listing(w, []string{"ID", "STATE", "DESTINATION", "ENDPOINT", "TRIES", "CREATED", "LAST ERROR"}, page.Messages, func(m *api.Message) []string {
 				return []string{m.ID, m.State, m.Destination, m.Endpoint, fmt.Sprint(m.Tries), at(m.Created), strings.TrimSpace(m.Reason + " " + m.LastError)}
 			})
+			if n := page.Count; err == nil && n != nil {
+				a.note("%d%s in all\n", n.Count, map[bool]string{true: " or more"}[n.More])
+			}
 			a.looked(err, page.LookedUntil, all)
 			return err
 		}
