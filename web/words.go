@@ -17,7 +17,7 @@ func pillOf(word string) pill {
 		return pill{word, "clock", "blue"}
 	case "claimed", "sending":
 		return pill{"sending", "send", "violet"}
-	case "retrying", "transient", "degraded", "down":
+	case "retrying", "transient", "unreachable", "degraded", "down":
 		return pill{word, "warn", "amber"}
 	case "delivered", "ok", "up", "online":
 		return pill{word, "check", "green"}
