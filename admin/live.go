@@ -36,6 +36,7 @@ type glance struct {
 	counts holdfast.Counts
 	lanes  map[string]string // by destination: its state and problem
 	acts   int64             // number of the newest act
+	known  bool              // that number was read
 	round  int
 }
 
@@ -130,8 +131,9 @@ func (l Live) acts(ctx context.Context, seen *glance, n *news) {
 	}
 	fresh := newest - seen.acts
 	switch {
-	case seen.round == 1 || fresh < 0: // an older copy of the store was restored
-		n.all = n.all || fresh < 0
+	case !seen.known: // what was before is not news
+	case fresh < 0: // an older copy of the store was restored
+		n.all = true
 	case fresh > mostNamed:
 		n.more = fresh
 	case fresh > 0:
@@ -142,7 +144,7 @@ func (l Live) acts(ctx context.Context, seen *glance, n *news) {
 			n.lanes[n.acts[i].Destination] = true
 		}
 	}
-	seen.acts, n.last = newest, newest
+	seen.acts, seen.known, n.last = newest, true, newest
 }
 
 // Follow lets the caller listen. last is the id of the last event that it has heard; zero: none. follow calls
