@@ -104,6 +104,7 @@ func (b Bulk) check(req *api.BulkRequest) (faults []api.Fault) {
 		add("verb", req.Verb, "is not known; write retry, discard, run or reschedule")
 	}
 	faults = append(faults, negative(req)...)
+	faults = append(faults, checkLine("reason", req.Reason, mostLongText)...)
 	if req.Verb == "reschedule" {
 		now := time.Now()
 		in, wrong := waitUntil(&api.RescheduleRequest{In: req.In, At: req.At}, now)

@@ -113,7 +113,7 @@ func (b Bulk) notification(ctx context.Context, req *api.BulkRequest, item strin
 	case "retry":
 		_, err = s.Retry(ctx, site, id, &api.RetryNotification{Channel: req.Channel})
 	case "discard":
-		_, err = s.Discard(ctx, site, id, &api.DiscardNotification{Channel: req.Channel})
+		_, err = s.Discard(ctx, site, id, &api.DiscardNotification{Channel: req.Channel, Reason: req.Reason})
 	default:
 		_, err = s.rescheduleCopies(ctx, site, id, nil, req.Channel, left(req))
 	}
