@@ -176,7 +176,7 @@ func TestWhatAPersonDoesIsRecorded(t *testing.T) {
 	if w.Code != http.StatusConflict {
 		t.Errorf("retried again: status %d", w.Code)
 	}
-	wants(t, body(t, w), "Not done.", "only a message that is parked, expired or discarded can be retried", "Timeline", "Cycle 2", "by ana")
+	wants(t, body(t, w), "Not done.", "only a message that is parked, expired or discarded can be retried.", "Timeline", "Cycle 2", "by ana")
 	if w := s.post(t, "/ui/messages/m-1/discard", ""); w.Code != http.StatusUnprocessableEntity || s.state(t, "m-1") != holdfast.Pending {
 		t.Errorf("without a reason: status %d, %s", w.Code, s.state(t, "m-1"))
 	}

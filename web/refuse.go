@@ -35,12 +35,14 @@ type problem struct {
 
 // unknown answers for a path that is no page.
 func unknown(*http.Request) (answer, error) {
-	return nil, api.NotFound.Problem("there is no such page; it may have been moved, or the address is mistyped")
+	p := api.NotFound.Problem("it may have been moved, or the address is mistyped")
+	p.Title = "there is no such page"
+	return nil, p
 }
 
 // refused tells on the page itself what was not done.
 func refused(err error) *notice {
-	return &notice{Tone: "bad", Title: "Not done", Text: problemOf(err).Detail}
+	return &notice{Tone: "bad", Title: "Not done", Text: upper(problemOf(err).Detail) + "."}
 }
 
 // said returns what came of the form that led here. Its words are ours: nobody can put others into a link.

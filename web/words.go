@@ -19,7 +19,7 @@ func pillOf(word string) pill {
 		return pill{"sending", "send", "violet"}
 	case "running":
 		return pill{word, "play", "violet"}
-	case "retrying", "transient", "degraded", "down", "deferred", "back-off", "waits", "partial", "skipped", "unreachable":
+	case "retrying", "transient", "unreachable", "degraded", "down", "deferred", "back-off", "waits", "partial", "skipped":
 		return pill{word, "warn", "amber"}
 	case "delivered", "ok", "up", "online", "accepted", "reached", "done":
 		return pill{word, "check", "green"}
