@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"transport":           {".", "wire"},
 	"transport/grpclink":  {".", "wire"},
 	"internal/cursor":     {"."},              // places in lists, of both stores
+	"internal/search":     {"."},              // what a page of a list costs, of both stores
 	"internal/exchange":   {"."},              // outcomes of the library, for all that call over HTTP
 	"internal/oauth":      {"."},              // the same, of those who fetch a token
 	"internal/gate":       {".", "admin/api"}, // refusals of the operator API, to whoever is not let in

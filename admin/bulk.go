@@ -79,11 +79,18 @@ func (b Bulk) check(req *api.BulkRequest) (faults []api.Fault) {
 			}
 		}
 	}
+	if req.List != "messages" {
+		for field, value := range map[string]string{"cause": f.Cause, "code": f.Code, "error": f.Error} {
+			if value != "" {
+				add("filter."+field, value, "is of messages; leave it out")
+			}
+		}
+	}
 	switch req.List {
 	case "events":
 		return append(faults, b.checkResend(req)...)
 	case "messages":
-		for field, value := range map[string]string{"channel": f.Channel, "list": f.List, "type": f.Type, "site": f.Site, "subject": f.Subject, "from": f.From, "to": f.To} {
+		for field, value := range map[string]string{"channel": f.Channel, "list": f.List, "type": f.Type, "site": f.Site, "subject": f.Subject} {
 			if value != "" {
 				add("filter."+field, value, "is of notifications; leave it out")
 			}
@@ -152,7 +159,7 @@ func (b Bulk) Do(ctx context.Context, a *bulk.Action, item string) (refusal stri
 	ctx = As(ctx, a.Actor, api.Everything()) // who is narrowed cannot add an action
 	switch a.List {
 	case "messages":
-		err = b.message(ctx, &req, item)
+		err = b.message(ctx, a, &req, item)
 	case "events":
 		err = b.event(ctx, a.ID, &req, item)
 	default:
@@ -168,8 +175,13 @@ func (b Bulk) Do(ctx context.Context, a *bulk.Action, item string) (refusal stri
 	return "", err
 }
 
-func (b Bulk) message(ctx context.Context, req *api.BulkRequest, id string) (err error) {
+func (b Bulk) message(ctx context.Context, a *bulk.Action, req *api.BulkRequest, id string) (err error) {
 	m := Messages{Service: b.Service}
+	if req.Filter.Cause != "" {
+		if err := m.still(ctx, id, req.Filter.Cause, a.Created); err != nil {
+			return err
+		}
+	}
 	switch req.Verb {
 	case "retry":
 		_, err = m.Retry(ctx, id, &api.RetryRequest{Force: req.Force})

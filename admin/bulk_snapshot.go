@@ -73,7 +73,9 @@ func (b Bulk) snapshot(ctx context.Context, req *api.BulkRequest) (*snapshot, er
 }
 
 func (b Bulk) messages(ctx context.Context, req *api.BulkRequest, after string, s *snapshot) (next string, err error) {
-	q := MessageQuery{States: req.Filter.Status, Destination: req.Filter.Destination, Category: req.Filter.Category, After: after, Limit: snapshotPage}
+	f := &req.Filter
+	q := MessageQuery{States: f.Status, Destination: f.Destination, Category: f.Category, After: after, Limit: snapshotPage}
+	q.From, q.To, q.Cause, q.Code, q.Error = f.From, f.To, f.Cause, f.Code, f.Error
 	if len(q.States) == 0 {
 		verb, _ := verbNamed(req.Verb)
 		for _, state := range verb.States() {

@@ -33,7 +33,7 @@ func instant(t time.Time) *time.Time {
 }
 
 func (m Messages) pageOf(p holdfast.Page) api.MessagePage {
-	page := api.MessagePage{Messages: make([]api.Message, len(p.Records)), Next: p.Next}
+	page := api.MessagePage{Messages: make([]api.Message, len(p.Records)), Next: p.Next, LookedUntil: p.LookedUntil.UTC()}
 	for i := range p.Records {
 		page.Messages[i] = m.show(&p.Records[i])
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/cursor"
+	"github.com/holdfast-mq/holdfast/internal/search"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -149,7 +150,9 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 		}
 	}
 	if !q.To.IsZero() && q.After == "" {
-		if before, err = db.seqAt(ctx, q.To.Add(unordered)); err != nil {
+		if before, err = search.SeqAt(ctx, q.To.Add(search.Late), func(ctx context.Context, seq int64) (int64, time.Time, error) {
+			return db.from(ctx, notificationFrom, seq)
+		}); err != nil {
 			return p, err
 		}
 	}
@@ -165,10 +168,6 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 		return err
 	})
 }
-
-// unordered bounds how long a row may take from its number to its commit. Apart from that, numbers
-// follow the time of creation.
-const unordered = time.Minute
 
 // noteWalk walks back through the tables, for a bounded number of rows.
 type noteWalk struct {
@@ -223,27 +222,9 @@ func (w *noteWalk) row(rows pgx.Rows) error {
 		return nil // a message without a notification
 	}
 	r := row.finish(w.clock, w.q)
-	w.past = !w.q.From.IsZero() && r.Created.Before(w.q.From.Add(-unordered))
+	w.past = !w.q.From.IsZero() && r.Created.Before(w.q.From.Add(-search.Late))
 	if !w.past && w.shows(r) {
 		w.found = append(w.found, seq)
 	}
 	return nil
-}
-
-// seqAt returns the first seq among rows that were created at the instant or later.
-func (db *DB) seqAt(ctx context.Context, at time.Time) (int64, error) {
-	low, high := int64(0), int64(never)
-	for low < high {
-		middle := low + (high-low)/2
-		var seq, created int64
-		if err := db.read(ctx, notificationFrom, []any{middle}, func(rows pgx.Rows) error { return rows.Scan(&seq, &created) }); err != nil {
-			return 0, err
-		}
-		if seq != 0 && db.clock.wall(created).Before(at) {
-			low = seq + 1
-		} else {
-			high = middle
-		}
-	}
-	return low, nil
 }

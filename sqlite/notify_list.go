@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/cursor"
+	"github.com/holdfast-mq/holdfast/internal/search"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -186,7 +187,9 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 	}
 	defer func() { _ = tx.end() }()
 	if !q.To.IsZero() && q.After == "" {
-		if before, err = db.seqAt(ctx, tx, q.To); err != nil {
+		if before, err = search.SeqAt(ctx, q.To, func(ctx context.Context, seq int64) (int64, time.Time, error) {
+			return tx.from(ctx, db, notificationFrom, seq)
+		}); err != nil {
 			return p, err
 		}
 	}
@@ -239,26 +242,4 @@ func (db *DB) walk(ctx context.Context, tx *snapshot, q *notify.Query, before in
 		next = cursor.Format(last)
 	}
 	return found, next, rows.Err()
-}
-
-// seqAt returns the first seq of a row that was created at or after an instant. Rows are in the
-// order of their creation.
-func (db *DB) seqAt(ctx context.Context, tx *snapshot, at time.Time) (int64, error) {
-	low, high := int64(0), int64(never)
-	for low < high {
-		middle := low + (high-low)/2
-		var seq, created int64
-		err := tx.QueryRowContext(ctx, queries[notificationFrom], middle).Scan(&seq, &created)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			high = middle
-		case err != nil:
-			return 0, err
-		case db.clock.wall(created).Before(at):
-			low = seq + 1
-		default:
-			high = middle
-		}
-	}
-	return low, nil
 }

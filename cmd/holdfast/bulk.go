@@ -41,6 +41,7 @@ notifications, that the flags find. Without --status it is all from which the ve
 starts. The verb of events is resend. --dry-run counts them, and does nothing.`,
 		Example: `  holdfast bulk run messages retry --destination inventory --dry-run
   holdfast bulk run messages retry --status parked --rate 20
+  holdfast bulk run messages discard --cause 3f0a1c52e97b4d08
   holdfast bulk run notifications discard --list ops --until 2026-11-29
   holdfast bulk run events resend --topic orders --since 2026-11-28 --until 2026-11-29`,
 		Args: args(2, 2, "messages, notifications or events, and retry, discard, run, reschedule or resend"),
@@ -58,6 +59,9 @@ starts. The verb of events is resend. --dry-run counts them, and does nothing.`,
 	f.StringSliceVar(&req.Filter.Status, "status", nil, "only these states of messages, or statuses of notifications")
 	f.StringVar(&req.Filter.Destination, "destination", "", "of messages: only to this destination")
 	f.StringVar(&req.Filter.Category, "category", "", "of messages: only of this category")
+	f.StringVar(&req.Filter.Cause, "cause", "", "of messages: only of this cause, as messages causes names it, that did not fail again since then")
+	f.StringVar(&req.Filter.Code, "code", "", "of messages: only those whose last error has this code")
+	f.StringVar(&req.Filter.Error, "error", "", "of messages: only those whose last error contains all these words")
 	f.StringVar(&req.Filter.List, "list", "", "of notifications: only to this list")
 	f.StringVar(&req.Filter.Type, "type", "", "of notifications: only of this type")
 	f.StringVar(&req.Filter.Site, "site", "", "of notifications: only from this site")
