@@ -48,8 +48,8 @@ func lacksWhole(r *http.Request, right api.Right) string {
 }
 
 // bulkActions are the verbs that a list offers for all that its filter finds. names are the parameters of the
-// list that narrow it. verb empty: retry and discard.
-func (p *Pages) bulkActions(r *http.Request, list, verb string, filter url.Values, names []string) (actions []action) {
+// list that narrow it.
+func (p *Pages) bulkActions(r *http.Request, list string, filter url.Values, names []string) (actions []action) {
 	if p.Bulks == nil {
 		return nil
 	}
@@ -60,9 +60,6 @@ func (p *Pages) bulkActions(r *http.Request, list, verb string, filter url.Value
 		}
 	}
 	for _, a := range []action{{Label: "Retry all", Icon: "retry", Href: "retry"}, {Label: "Discard all", Icon: "trash", Tone: "danger", Href: "discard"}} {
-		if verb != "" && a.Href != verb {
-			continue
-		}
 		q.Set("verb", a.Href)
 		a.Href, a.Asks, a.Why = p.link("bulk", "new")+"?"+q.Encode(), true, lacksWhole(r, api.Operate)
 		actions = append(actions, a)
@@ -133,7 +130,7 @@ func bulkRequestOf(q url.Values) (req api.BulkRequest, wrong []api.Fault) {
 // filterFields are the texts of a filter, by the names that they have in links.
 func filterFields(f *api.BulkFilter) map[string]*string {
 	return map[string]*string{
-		"destination": &f.Destination, "category": &f.Category, "channel": &f.Channel, "list": &f.List, "type": &f.Type, "site": &f.Site,
+		"destination": &f.Destination, "category": &f.Category, "cause": &f.Cause, "code": &f.Code, "error": &f.Error, "channel": &f.Channel, "list": &f.List, "type": &f.Type, "site": &f.Site,
 		"subject": &f.Subject, "topic": &f.Topic, "from": &f.From, "to": &f.To,
 	}
 }
@@ -182,7 +179,7 @@ func wordsOfFilter(req *api.BulkRequest) (list []fact) {
 		list = append(list, fact{"status", strings.Join(req.Filter.Status, " or ")})
 	}
 	f := filterFields(&req.Filter)
-	for _, name := range []string{"destination", "category", "channel", "list", "type", "site", "subject", "topic", "from", "to"} {
+	for _, name := range []string{"destination", "category", "cause", "code", "error", "channel", "list", "type", "site", "subject", "topic", "from", "to"} {
 		if value := *f[name]; value != "" {
 			list = append(list, fact{name, value})
 		}

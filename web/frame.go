@@ -41,6 +41,7 @@ func rail() [][3]string {
 		{"Overview", "home", ""},
 		{"Messages", "mail", "messages"},
 		{"Notifications", "bell", "notifications"},
+		{"Parked", "flag", "parked"},
 		{"Destinations", "out", "destinations"},
 		{"Channels", "send", "channels"},
 		{"Lists", "people", "lists"},

@@ -70,10 +70,9 @@ func (p *Pages) notifications(r *http.Request) (answer, error) {
 		list.Rows = append(list.Rows, p.notificationRow(&page.Notifications[i]))
 	}
 	list.First, list.Next = p.around(r.URL, page.Next)
-	q.Del("after")
-	list.Narrowed = len(q) > 0
+	list.Narrowed = narrowed(q)
 	if q.Get("id") == "" && q.Get("script") == "" && q.Get("stuck") == "" { // a bulk action has no such filter
-		list.Bulk = p.bulkActions(r, "notifications", "", q, notificationFilters())
+		list.Bulk = p.bulkActions(r, "notifications", q, notificationFilters())
 	}
 	return v, nil
 }

@@ -94,6 +94,7 @@ func (p *Pages) pages() []page {
 		{"GET notifications/{id}", "get-notification", api.Read, true, p.notification},
 		{"GET notifications/{id}/discard", "ask-discard-notification", api.Operate, false, p.askDiscardNotification},
 		{"POST notifications/{id}/{verb}", "decide-notification", api.Operate, false, p.decideNotification},
+		{"GET parked", "list-causes", api.Read, false, p.parked},
 		{"POST preferences", "set-preferences", api.AnyToken, false, p.setPreferences},
 		{"GET design", "show-design", api.AnyToken, false, p.design},
 		// Any other path is an unknown page.
