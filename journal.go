@@ -119,8 +119,12 @@ const (
 	TopicRemoved        EntryKind = 26
 	SubscriptionPut     EntryKind = 27 // Code is its state
 	SubscriptionRemoved EntryKind = 28
-	SchedulePut         EntryKind = 29 // of subscriptions without one of their own; Code says for what it counts
+	SchedulePut         EntryKind = 29 // of subscriptions without one of their own; Code says for what it counts, or ScheduleReset
 )
+
+// ScheduleReset is the code of a SchedulePut entry that gave up the schedule that was set. It is stored and never
+// changes.
+const ScheduleReset = "reset"
 
 // CodeRenewed is the code of a Rescheduled entry that started the TTL anew. It is stored
 // and never changes.

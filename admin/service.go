@@ -45,8 +45,9 @@ type Service struct {
 
 	// Track finds operations. Nil: the node knows none.
 	Track Tracker
-	// Activity keeps what happened to messages. Nil: nobody does.
-	Activity activity.Store
+	// Activity keeps what happened to messages. Nil: nobody does. ActivityOff: nothing is written any more.
+	Activity    activity.Store
+	ActivityOff bool
 	// Bulks keeps bulk actions, which a bulk.Runner runs with Bulk.Do. Nil: nobody does.
 	Bulks bulk.Store
 	// Stopping is closed when the node stops, so that answers without an end do. Nil: they end with their requests.
@@ -108,9 +109,10 @@ type Service struct {
 	Logger *slog.Logger // nil: none
 
 	// changing is held while a list or channel is changed, from reading it to storing it.
-	changing sync.Mutex
-	refusals refusals
-	missed   missed
+	changing  sync.Mutex
+	refusals  refusals
+	listeners listeners
+	missed    missed
 }
 
 // Check returns every fault of the Service.

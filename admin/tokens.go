@@ -55,6 +55,9 @@ func (t Tokens) Create(ctx context.Context, req *api.NewToken, wrong ...api.Faul
 		return made, api.Conflict.Problem(fmt.Sprintf("there is a token %q already; delete it first, or take another name", req.Name),
 			api.Fault{Field: "name", Value: req.Name, Problem: "is taken"})
 	}
+	if errors.Is(err, holdfast.ErrNotFound) { // it was deleted meanwhile
+		return made, api.Faulty(api.Fault{Field: "destinations", Value: api.Clip(fmt.Sprint(may.Destinations)), Problem: "has no subscription any more that there is"})
+	}
 	if err != nil {
 		return made, t.refuse(ctx, "create the token", err)
 	}

@@ -168,6 +168,9 @@ func (d *Describer) decision(e *holdfast.Entry) []Record {
 	if !ok {
 		known.kind = Kind(fmt.Sprintf("Entry%d", e.Kind))
 	}
+	if e.Kind == holdfast.SchedulePut && e.Code == holdfast.ScheduleReset {
+		known.change = e.Code
+	}
 	r := d.record(e, Operator, known.kind, Success)
 	r.Target, r.Extra = e.Subject, extra{Change: known.change, Code: e.Code, Detail: e.Detail}.json()
 	if e.Kind == holdfast.SiteEnrolled {

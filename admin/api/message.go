@@ -37,6 +37,7 @@ type Message struct {
 type MessageDetail struct {
 	Message
 	WaitsFor      string            `json:"waitsFor,omitempty" doc:"Why it has not been sent yet, or what it needs, in words." example:"retry 3 of 5 in 12s"`
+	Situation     *Situation        `json:"situation,omitempty" doc:"The same for a person, with what can be done. Absent: the message is at a site, whose lanes are not known here."`
 	Headers       map[string]string `json:"headers,omitempty" doc:"Sent with it; not part of its identity."`
 	History       []Event           `json:"history" nullable:"false" doc:"What happened to it, oldest first. An uneventful delivery may leave no entry, only the state."`
 	PayloadBase64 string            `json:"payloadBase64,omitempty" doc:"The payload, if it is not JSON."`

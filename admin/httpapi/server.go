@@ -61,7 +61,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	}
 	b := newBuilder(s.Service)
 	for _, resource := range []func(*builder){
-		messages, decisions, operations, inbox, destinations, notifying, notifications, copyDecisions, channels, lists, recipients, topics, subscriptions, schedule, events, resends, tokens, activities, journal, node, diagnostics, bulks,
+		messages, decisions, operations, inbox, destinations, notifying, notifications, copyDecisions, channels, lists, recipients, topics, subscriptions, schedule, events, resends, tokens, activities, live, journal, node, diagnostics, bulks,
 	} {
 		resource(b)
 	}
