@@ -149,3 +149,27 @@ func TestABulkActionIsHeldAndCancelled(t *testing.T) {
 	w = n.get(t, "/ui/bulk/new?of=nonsense&verb=explode")
 	wantStatus(t, w.Code, http.StatusUnprocessableEntity)
 }
+
+// U4: of a notification with several copies, only those are done that the filter finds.
+func TestABulkActionLeavesOtherCopiesAlone(t *testing.T) {
+	t.Parallel()
+	n, run := many(t, 0)
+	n.told(t, "n1", "Pump is hot", holdfast.Parked, "mail", "phone")
+	n.told(t, "n2", "Pump is hot", holdfast.Parked, "mail", "phone")
+	must(t, n.memory.Change("n2.phone", func(r *holdfast.Record) { r.State = holdfast.Parked }))
+	first := begun(t, n, "of=notifications&verb=discard&status=parked&subject=hot&reason=over&channel=mail")
+	second := begun(t, n, "of=notifications&verb=discard&status=parked&reason=over")
+	run(first)
+	for id, want := range map[holdfast.ID]string{"n1": "discarded", "n1.phone": "pending", "n2": "discarded", "n2.phone": "parked"} {
+		if got := n.state(t, id); got != want {
+			t.Errorf("by channel: %s is %s, want %s", id, got, want)
+		}
+	}
+	run(second)
+	for id, want := range map[holdfast.ID]string{"n1.phone": "pending", "n2.phone": "discarded"} {
+		if got := n.state(t, id); got != want {
+			t.Errorf("by status: %s is %s, want %s", id, got, want)
+		}
+	}
+	wants(t, body(t, n.get(t, "/ui/bulk/"+second)), "notification n1 is pending; it was to be done to what is parked")
+}
