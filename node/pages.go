@@ -19,7 +19,12 @@ func (n *Node) addPages(to *httpapi.Server) error {
 	if err != nil {
 		return err
 	}
-	to.Pages, to.Page = pages.Routes(), pages.Refuse
+	to.Page = pages.Refuse
+	for _, r := range pages.Routes() {
+		to.Mounts = append(to.Mounts, httpapi.Mount{
+			Pattern: r.Pattern, Handler: r.Handler, Right: r.Right, Open: r.Open, Long: r.Long, Operation: r.Operation, Scoped: r.Scoped, Page: r.Page, MaxBody: r.MaxBody,
+		})
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"time"
+	_ "time/tzdata" // a container may have no time zones
 )
 
 // stamp is a time as pages show it: absolute in the caller's zone, with the age beside it.

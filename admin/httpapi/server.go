@@ -32,14 +32,12 @@ type Server struct {
 	// Mounts are routes of other packages on the same listener, behind the same gate. A wrong path or method
 	// gets the same answers.
 	Mounts []Mount
-	// Pages are the operator pages, behind the same gate, and Page shows a refusal of one of them. Empty: there
-	// are none.
-	Pages []gate.Route
-	Page  func(w http.ResponseWriter, r *http.Request, p *api.Problem)
+	// Page shows a refusal to a person, for mounts that are pages. Nil: with a problem document.
+	Page func(w http.ResponseWriter, r *http.Request, p *api.Problem)
 }
 
 // Mount is a route of another package. Exactly one of Right, Signed and Open says who may ask. A caller whose
-// scope is narrowed is refused.
+// scope is narrowed is refused, unless the mount is Scoped.
 type Mount struct {
 	Pattern string // as http.ServeMux reads it: "GET /metrics"
 	Handler http.Handler
@@ -52,6 +50,11 @@ type Mount struct {
 	// Long is an answer that takes as long as it needs, such as a stream of events: the server's time limits
 	// for a request do not end it. It cannot be used with Open.
 	Long bool
+
+	Operation string // as the audit log calls it when somebody is refused; empty: the pattern
+	Scoped    bool   // the handler keeps to the caller's scope
+	Page      bool   // it is for a person in a browser: its refusals are pages
+	MaxBody   int64  // bytes of a body, for which room is held; zero: no room is held
 }
 
 // Handler returns the API. The error holds every fault of the Server.
@@ -80,9 +83,12 @@ func (s *Server) Handler() (http.Handler, error) {
 	if s.Tokens != nil {
 		tokens.Find = s.Tokens.FindToken
 	}
-	routes := slices.Concat(b.routes, s.Pages, []gate.Route{{Pattern: "GET /openapi.json", Handler: b.document(), Open: true}})
+	routes := slices.Concat(b.routes, []gate.Route{{Pattern: "GET /openapi.json", Handler: b.document(), Open: true}})
 	for _, m := range s.Mounts {
-		routes = append(routes, gate.Route{Pattern: m.Pattern, Handler: m.Handler, Right: m.Right, Signed: m.Signed, Open: m.Open, Long: m.Long})
+		routes = append(routes, gate.Route{
+			Pattern: m.Pattern, Handler: m.Handler, Right: m.Right, Signed: m.Signed, Open: m.Open, Long: m.Long,
+			Operation: m.Operation, Scoped: m.Scoped, Page: m.Page, MaxBody: m.MaxBody,
+		})
 	}
 	settings := gate.Settings{MaxBodies: s.MaxBodies, AuthRequired: s.AuthRequired, AllowedHosts: s.AllowedHosts, Anybody: s.Anybody, Page: s.Page}
 	return gate.New(settings, tokens, routes, s.Logger)

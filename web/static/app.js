@@ -5,7 +5,6 @@
   const main = document.getElementById("main");
   const stale = document.getElementById("stale");
   const fresh = document.getElementById("fresh");
-  let paused = false;
 
   // Buttons that need a script stay hidden without one.
   function reveal(root) {
@@ -32,7 +31,7 @@
   }
 
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy], [data-copy-of], [data-dialog], [data-close], [data-pause]");
+    const button = event.target.closest("[data-copy], [data-copy-of], [data-dialog], [data-close]");
     if (!button) return;
     if (button.dataset.copy !== undefined || button.dataset.copyOf) {
       const of = button.dataset.copyOf;
@@ -96,8 +95,8 @@
   });
 
   // Rows do not move under a selection, an open dialog, a marked text or the focus of the keyboard.
-  function busy() {
-    if (paused || document.hidden || document.querySelector("dialog[open], details.menu[open], main input[name=id]:checked")) return true;
+  function busy(within = main) {
+    if (document.hidden || within.querySelector("details[open]") || document.querySelector("dialog[open], details.menu[open], main input[name=id]:checked")) return true;
     const marked = window.getSelection();
     if (marked && !marked.isCollapsed && main.contains(marked.anchorNode)) return true;
     return main.contains(document.activeElement) && document.activeElement !== main;
@@ -112,10 +111,10 @@
   let since = new Date();
   document.addEventListener("htmx:beforeRequest", (event) => {
     told();
-    if (main.contains(event.target) && busy()) event.preventDefault();
+    if (main.contains(event.target) && busy(event.target)) event.preventDefault();
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (main.contains(event.target) && busy()) event.detail.shouldSwap = false;
+    if (main.contains(event.target) && busy(event.target)) event.detail.shouldSwap = false;
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     const failed = !event.detail.successful;
