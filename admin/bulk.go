@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -46,6 +47,7 @@ func (b Bulk) Add(ctx context.Context, req *api.BulkRequest, wrong ...api.Fault)
 	if err := b.write(ctx, &a, found.items, req.Paused); err != nil {
 		return out, b.refuse(ctx, "add the bulk action", err)
 	}
+	b.noted(ctx, "bulk action added", slog.String("bulk_id", a.ID), slog.String("list", a.List), slog.String("verb", a.Verb), slog.Int("rows", len(found.items)), slog.String("reason", req.Reason))
 	return b.Get(ctx, a.ID)
 }
 
@@ -111,6 +113,7 @@ func (b Bulk) check(req *api.BulkRequest) (faults []api.Fault) {
 		add("verb", req.Verb, "is not known; write retry, discard, run or reschedule")
 	}
 	faults = append(faults, negative(req)...)
+	faults = append(faults, checkLine("reason", req.Reason, mostLongText)...)
 	if req.Verb == "reschedule" {
 		now := time.Now()
 		in, wrong := waitUntil(&api.RescheduleRequest{In: req.In, At: req.At}, now)

@@ -40,7 +40,12 @@ func rail() [][3]string {
 	return [][3]string{
 		{"Overview", "home", ""},
 		{"Messages", "mail", "messages"},
+		{"Notifications", "bell", "notifications"},
+		{"Parked", "flag", "parked"},
 		{"Destinations", "out", "destinations"},
+		{"Channels", "send", "channels"},
+		{"Lists", "people", "lists"},
+		{"Bulk actions", "list", "bulk"},
 	}
 }
 
@@ -107,3 +112,13 @@ func (f *frame) With(name, value string) string {
 	}
 	return path + "?" + q.Encode()
 }
+
+// sub is what a part of a page gets: words of ours, what it is about, and the frame around it.
+type sub struct {
+	Title string
+	Of    any
+	Outer *frame
+}
+
+// Sub returns what a part of a page gets.
+func (f *frame) Sub(title string, of any) sub { return sub{title, of, f} }

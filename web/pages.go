@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -88,12 +89,23 @@ func (p *Pages) pages() []page {
 		{"GET destinations/{name}", "get-destination", api.Read, false, p.destination},
 		{"POST destinations/{name}/pause", "pause-destination", api.Operate, false, p.pause},
 		{"POST destinations/{name}/resume", "resume-destination", api.Operate, false, p.resume},
+		{"GET notifications", "list-notifications", api.Read, false, p.notifications},
+		{"POST notifications/selected", "decide-notifications", api.Operate, false, p.decideNotifications},
+		{"GET notifications/{id}", "get-notification", api.Read, true, p.notification},
+		{"GET notifications/{id}/discard", "ask-discard-notification", api.Operate, false, p.askDiscardNotification},
+		{"POST notifications/{id}/{verb}", "decide-notification", api.Operate, false, p.decideNotification},
+		{"GET parked", "list-causes", api.Read, false, p.parked},
 		{"POST preferences", "set-preferences", api.AnyToken, false, p.setPreferences},
 		{"GET design", "show-design", api.AnyToken, false, p.design},
 		// Any other path is an unknown page.
 		{"GET ", "unknown-page", api.AnyToken, false, unknown},
 		{"POST ", "unknown-page", api.AnyToken, false, unknown},
 	}
+}
+
+// wholePages lists the pages and actions that are about the whole node: who is only for a part of it is refused.
+func (p *Pages) wholePages() []page {
+	return slices.Concat(p.bulkPages(), p.channelPages(), p.listPages())
 }
 
 // mostForm is the most bytes of a form.
@@ -105,10 +117,11 @@ func (p *Pages) Routes() []gate.Route {
 		{Pattern: "GET /{$}", Handler: http.HandlerFunc(p.home), Open: true},
 		{Pattern: "GET " + Root + assetFolder + "{name}", Handler: http.HandlerFunc(p.serveAsset), Open: true},
 	}
-	for _, one := range p.pages() {
+	narrow := p.pages()
+	for i, one := range slices.Concat(narrow, p.wholePages()) {
 		method, path, _ := strings.Cut(one.pattern, " ")
 		r := gate.Route{
-			Pattern: method + " " + Root + path, Operation: one.operation, Handler: p.handler(&one), Right: one.right, Scoped: true, Page: true,
+			Pattern: method + " " + Root + path, Operation: one.operation, Handler: p.handler(&one), Right: one.right, Scoped: i < len(narrow), Page: true,
 		}
 		if method == http.MethodPost {
 			r.MaxBody = mostForm

@@ -15,6 +15,7 @@ type BulkRequest struct {
 	MatchNow     bool       `json:"matchNow,omitempty" doc:"Of events: to those that each event is for now. Absent: to those that it was for when it came."`
 	First        int64      `json:"first,omitempty" minimum:"0" doc:"Only so many, the newest. 0: all." example:"10"`
 	Rate         int64      `json:"rate,omitempty" minimum:"0" doc:"So many a second at most. 0: as fast as it goes." example:"20"`
+	Reason       string     `json:"reason,omitempty" maxLength:"1024" doc:"Why, in one line. It is kept with the action, and goes into the node's log with the name of the person." example:"the receiver was repaired"`
 	Paused       bool       `json:"paused,omitempty" doc:"Begin when it is resumed."`
 	DryRun       bool       `json:"dryRun,omitempty" doc:"Only count what the filter finds, and do nothing."`
 }

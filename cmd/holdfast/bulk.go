@@ -76,6 +76,7 @@ starts. The verb of events is resend. --dry-run counts them, and does nothing.`,
 	f.StringVar(&req.At, "at", "", "of reschedule: when, as an instant: 2026-11-30T06:00:00Z")
 	f.Int64Var(&req.First, "first", 0, "only so many, the newest; 0: all")
 	f.Int64Var(&req.Rate, "rate", 0, "so many a second at most; 0: as fast as it goes")
+	f.StringVar(&req.Reason, "reason", "", "why, in one line; it is kept with the action")
 	f.BoolVar(&req.Paused, "paused", false, "begin when it is resumed")
 	f.BoolVar(&req.DryRun, "dry-run", false, "only count what the flags find")
 	return cmd
