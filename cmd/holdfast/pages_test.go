@@ -42,7 +42,7 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 	node := somethingToSee(t)
 	paths := append(noticesToSee(t, node.url()),
-		"/ui/", "/ui/messages", "/ui/messages?state=parked", "/ui/messages?state=expired", "/ui/messages/parked-1", "/ui/messages/waits", "/ui/messages/done", "/ui/messages/" + url.PathEscape("<script>1"),
+		"/ui/", "/ui/messages", "/ui/messages?state=parked", "/ui/messages?state=expired", "/ui/messages/parked-1", "/ui/messages/waits", "/ui/messages/done", "/ui/messages/"+url.PathEscape("<script>1"),
 		"/ui/messages/parked-1/discard", "/ui/destinations", "/ui/destinations/erp", "/ui/destinations/away", "/ui/design", "/ui/nowhere",
 	)
 	pages, err := json.Marshal(paths)
