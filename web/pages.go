@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -72,7 +73,7 @@ type answer interface {
 
 // pages lists all pages and their actions.
 func (p *Pages) pages() []page {
-	return []page{
+	return slices.Concat(p.auditPages(), p.eventPages(), p.sitePages(), p.lookPages(), p.settingPages(), []page{
 		{"GET {$}", "overview", api.Read, false, p.overview},
 		{"GET messages", "list-messages", api.Read, false, p.messages},
 		{"POST messages/selected", "decide-messages", api.Operate, false, p.decideSelected},
@@ -93,7 +94,7 @@ func (p *Pages) pages() []page {
 		// Any other path is an unknown page.
 		{"GET ", "unknown-page", api.AnyToken, false, unknown},
 		{"POST ", "unknown-page", api.AnyToken, false, unknown},
-	}
+	})
 }
 
 // mostForm is the most bytes of a form.
@@ -115,7 +116,7 @@ func (p *Pages) Routes() []gate.Route {
 		}
 		routes = append(routes, r)
 	}
-	return routes
+	return append(routes, p.exportRoute())
 }
 
 // handler serves a page, and tells the audit log of what the page does.

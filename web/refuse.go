@@ -50,7 +50,10 @@ func said(q url.Values) *notice {
 	text, known := map[string]string{
 		"retried": "It is due at once, in a new cycle.", "discarded": "It is not tried any more. Its row is kept, and a retry takes it up again.",
 		"run": "It is due at once.", "rescheduled": "It is tried at the new time.", "paused": "Nothing more is begun there until somebody resumes it.",
-		"resumed": "It is tried at once.",
+		"resumed":   "It is tried at once.",
+		"verifying": "All records are read. This page shows the result when that is done.", "sent": "Each subscription gets the event again.",
+		"deleted": "It is not accepted any more.", "revoked": "The site is shut out.", "disabled": "It gets nothing until somebody resumes it.",
+		"saved": "It counts from now on.", "sealed": "Every secret that could be opened has the newest key.", "sealing": "Many were sealed, and some are left: do it again to go on.",
 	}[q.Get("done")]
 	if !known {
 		return nil
