@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"transport":           {".", "wire"},
 	"transport/grpclink":  {".", "wire"},
 	"internal/cursor":     {"."},              // places in lists, of both stores
+	"internal/search":     {"."},              // what a page of a list costs, of both stores
 	"internal/exchange":   {"."},              // outcomes of the library, for all that call over HTTP
 	"internal/oauth":      {"."},              // the same, of those who fetch a token
 	"internal/gate":       {".", "admin/api"}, // refusals of the operator API, to whoever is not let in
@@ -59,12 +60,13 @@ var mayImport = map[string][]string{
 	"link":                {".", "wire", "transport", "notify", "track", "audit", "link/sites"}, // its envelopes and batches are those between peers
 	"link/sites":          {".", "audit"},                                                       // what stores keep of sites: they bring no server along
 	"replicate":           {".", "wire"},
+	"people":              {}, // who signs in: no I/O
 	"storecopy":           {".", "internal/belief", "rows"},
 	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
 	"postgres":            {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
-	"nodestore":           {".", "rows", "activity", "bulk", "fanout", "notify", "track", "audit", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
+	"nodestore":           {".", "people", "rows", "activity", "bulk", "fanout", "notify", "track", "audit", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
-	"admin":               {".", "activity", "bulk", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
+	"admin":               {".", "activity", "people", "bulk", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say
 	"admin/httpapi":       {".", "admin", "admin/api"},
 	"admin/client":        {"admin/api"}, // for programs: it brings no node along

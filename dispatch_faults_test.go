@@ -183,6 +183,7 @@ func TestStragglersDoNotCountAsProbes(t *testing.T) {
 // An error with the outcome of a success is transient and charged.
 func TestAnErrorIsNoSuccess(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "a day in virtual time")
 	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)

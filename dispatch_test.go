@@ -77,6 +77,7 @@ func TestPermanentFailureParksAtOnce(t *testing.T) {
 // ten-minute outage parks nothing, and a day's outage is not hammered.
 func TestAnOutageParksNothing(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "a day in virtual time")
 	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)

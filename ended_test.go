@@ -352,6 +352,7 @@ func TestEachCycleIsTold(t *testing.T) {
 // A notice that the callback refuses for good parks, and makes no notice.
 func TestNoticeMakesNoNotice(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "a day in virtual time")
 	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)

@@ -119,8 +119,15 @@ const (
 	TopicRemoved        EntryKind = 26
 	SubscriptionPut     EntryKind = 27 // Code is its state
 	SubscriptionRemoved EntryKind = 28
-	SchedulePut         EntryKind = 29 // of subscriptions without one of their own; Code says for what it counts
+	SchedulePut         EntryKind = 29 // of subscriptions without one of their own; Code says for what it counts, or ScheduleReset
+
+	PersonPut     EntryKind = 30 // Code is the change
+	PersonRemoved EntryKind = 31
 )
+
+// ScheduleReset is the code of a SchedulePut entry that gave up the schedule that was set. It is stored and never
+// changes.
+const ScheduleReset = "reset"
 
 // CodeRenewed is the code of a Rescheduled entry that started the TTL anew. It is stored
 // and never changes.
@@ -130,7 +137,7 @@ var entryNames = [...]string{
 	"", "enqueued", "attempted", "requeued", "discarded", "expired", "reclaimed", "rescheduled",
 	"reached", "handled", "kept", "paused", "resumed", "list_put", "list_removed", "channel_put", "channel_removed",
 	"token_added", "token_removed", "site_added", "site_enrolled", "site_renewed", "site_revoked", "called", "copied",
-	"topic_put", "topic_removed", "subscription_put", "subscription_removed", "schedule_put",
+	"topic_put", "topic_removed", "subscription_put", "subscription_removed", "schedule_put", "person_put", "person_removed",
 }
 
 func (k EntryKind) String() string {

@@ -48,6 +48,7 @@ func TestAHungAttemptIsGivenUpUnderTraffic(t *testing.T) {
 // An attempt that never returns does not keep its lane down.
 func TestADownLaneWithAHungAttemptIsProbed(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "a day in virtual time")
 	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
@@ -84,6 +85,7 @@ func TestADownLaneWithAHungAttemptIsProbed(t *testing.T) {
 // Nor does it use up the last slot of one that is up.
 func TestAnUpLaneWithAHungAttemptMoves(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "a day in virtual time")
 	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)

@@ -370,14 +370,17 @@ func (r *dispatch) observe(a AttemptInfo) {
 	r.d.Observer.ObserveAttempt(a)
 }
 
-// giveUpHung settles attempts that ignore their time-out. Their goroutines keep their
-// slots until they return, so that attempts of a deliverer that never returns cannot
-// pile up.
+// giveUpHung settles attempts that ignore their time-out. Each makes room for another one, but
+// counts until it returns, so that attempts of a deliverer that never returns cannot pile up.
 func (r *dispatch) giveUpHung(now time.Time) {
 	held := len(r.agenda.busy)
 	for l := range r.agenda.busy {
-		for _, a := range l.hung(now.Add(-hungAfter)) {
+		hung := l.hung(now.Add(-hungAfter))
+		for _, a := range hung {
 			r.abandon(l, a, now, "hung", "the attempt ignored its time-out")
+		}
+		if len(hung) > 0 {
+			r.start(l) // a lane that is full claims nothing, and would not begin what it has
 		}
 		r.cutFormer(l, now)
 		r.forget(l)

@@ -250,19 +250,40 @@ type Reschedule struct {
 	Actor string        // who asked
 }
 
-// Query narrows a List. Zero fields do not narrow.
+// Query narrows a List. Zero fields do not narrow. No index leads to what Match and Text select: a
+// store looks at a bounded number of messages for each page.
 type Query struct {
-	States      []State
-	Destination string
-	Held        bool   // only messages with a HeldUntil; pages come in the store's own order
-	Limit       int    // 1 to 500; zero: 50
-	After       string // Page.Next of the previous page
+	States       []State
+	Destination  string
+	Held         bool      // only messages with a HeldUntil; pages come in the store's own order
+	Since, Until time.Time // accepted then or later; accepted before then
+	Match        func(r *Record) bool
+	Text         func(r *Record, payload []byte) bool // gets the first SearchedBytes; asked after all else
+	Count        int                                  // not zero: Page.Count counts up to so many, and there are no Records; not with Held
+	Limit        int                                  // 1 to 500; zero: 50
+	After        string                               // Page.Next of the previous page
 }
 
-// Page is one page of messages, without payloads and histories.
+// SearchedBytes is how much of a payload Query.Text gets.
+const SearchedBytes = 64 << 10
+
+// Selects reports whether the times and Match of the query select a message.
+func (q *Query) Selects(r *Record) bool {
+	return (q.Since.IsZero() || !r.Created.Before(q.Since)) && (q.Until.IsZero() || r.Created.Before(q.Until)) && (q.Match == nil || q.Match(r))
+}
+
+// Searches reports whether the query has to look at the messages themselves.
+func (q *Query) Searches() bool {
+	return q.Match != nil || q.Text != nil || !q.Since.IsZero() || !q.Until.IsZero()
+}
+
+// Page is one page of messages, without payloads and histories. It may be short, even empty, and
+// still have a Next.
 type Page struct {
-	Records []Record
-	Next    string // empty: the last page
+	Records     []Record
+	Count       int       // of Query.Count
+	Next        string    // empty: the last page, or all are counted
+	LookedUntil time.Time // when the oldest message was accepted that was looked at so far; zero: the page is full, or the last one
 }
 
 // Record is a message as people see it.

@@ -68,6 +68,7 @@ func TestMessagesExpireWhereNothingClaimsThem(t *testing.T) {
 // parked message stays.
 func TestFinalRowsArePurgedAndParkedOnesStay(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "more than a week in virtual time")
 	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
@@ -196,6 +197,7 @@ func TestWhatExpiresIsCounted(t *testing.T) {
 // sender said that it may retry.
 func TestTheInboxForgetsWhenItMay(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "more than a week in virtual time")
 	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -46,6 +47,7 @@ func (b Bulk) Add(ctx context.Context, req *api.BulkRequest, wrong ...api.Fault)
 	if err := b.write(ctx, &a, found.items, req.Paused); err != nil {
 		return out, b.refuse(ctx, "add the bulk action", err)
 	}
+	b.noted(ctx, "bulk action added", slog.String("bulk_id", a.ID), slog.String("list", a.List), slog.String("verb", a.Verb), slog.Int("rows", len(found.items)), slog.String("reason", req.Reason))
 	return b.Get(ctx, a.ID)
 }
 
@@ -79,11 +81,18 @@ func (b Bulk) check(req *api.BulkRequest) (faults []api.Fault) {
 			}
 		}
 	}
+	if req.List != "messages" {
+		for field, value := range map[string]string{"cause": f.Cause, "code": f.Code, "error": f.Error} {
+			if value != "" {
+				add("filter."+field, value, "is of messages; leave it out")
+			}
+		}
+	}
 	switch req.List {
 	case "events":
 		return append(faults, b.checkResend(req)...)
 	case "messages":
-		for field, value := range map[string]string{"channel": f.Channel, "list": f.List, "type": f.Type, "site": f.Site, "subject": f.Subject, "from": f.From, "to": f.To} {
+		for field, value := range map[string]string{"channel": f.Channel, "list": f.List, "type": f.Type, "site": f.Site, "subject": f.Subject} {
 			if value != "" {
 				add("filter."+field, value, "is of notifications; leave it out")
 			}
@@ -104,6 +113,7 @@ func (b Bulk) check(req *api.BulkRequest) (faults []api.Fault) {
 		add("verb", req.Verb, "is not known; write retry, discard, run or reschedule")
 	}
 	faults = append(faults, negative(req)...)
+	faults = append(faults, checkLine("reason", req.Reason, mostLongText)...)
 	if req.Verb == "reschedule" {
 		now := time.Now()
 		in, wrong := waitUntil(&api.RescheduleRequest{In: req.In, At: req.At}, now)
@@ -151,7 +161,7 @@ func (b Bulk) Do(ctx context.Context, a *bulk.Action, item string) (refusal stri
 	ctx = As(ctx, a.Actor, api.Everything()) // who is narrowed cannot add an action
 	switch a.List {
 	case "messages":
-		err = b.message(ctx, &req, item)
+		err = b.message(ctx, a, &req, item)
 	case "events":
 		err = b.event(ctx, a.ID, &req, item)
 	default:
@@ -167,8 +177,13 @@ func (b Bulk) Do(ctx context.Context, a *bulk.Action, item string) (refusal stri
 	return "", err
 }
 
-func (b Bulk) message(ctx context.Context, req *api.BulkRequest, id string) (err error) {
+func (b Bulk) message(ctx context.Context, a *bulk.Action, req *api.BulkRequest, id string) (err error) {
 	m := Messages{Service: b.Service}
+	if req.Filter.Cause != "" {
+		if err := m.still(ctx, id, req.Filter.Cause, a.Created); err != nil {
+			return err
+		}
+	}
 	switch req.Verb {
 	case "retry":
 		_, err = m.Retry(ctx, id, &api.RetryRequest{Force: req.Force})

@@ -73,7 +73,9 @@ func (b Bulk) snapshot(ctx context.Context, req *api.BulkRequest) (*snapshot, er
 }
 
 func (b Bulk) messages(ctx context.Context, req *api.BulkRequest, after string, s *snapshot) (next string, err error) {
-	q := MessageQuery{States: req.Filter.Status, Destination: req.Filter.Destination, Category: req.Filter.Category, After: after, Limit: snapshotPage}
+	f := &req.Filter
+	q := MessageQuery{States: f.Status, Destination: f.Destination, Category: f.Category, After: after, Limit: snapshotPage}
+	q.From, q.To, q.Cause, q.Code, q.Error = f.From, f.To, f.Cause, f.Code, f.Error
 	if len(q.States) == 0 {
 		verb, _ := verbNamed(req.Verb)
 		for _, state := range verb.States() {
@@ -106,16 +108,18 @@ func (b Bulk) notifications(ctx context.Context, req *api.BulkRequest, after str
 	return p.Next, err
 }
 
+// notification does the verb to those copies of a notification that the filter finds: others of it go on.
 func (b Bulk) notification(ctx context.Context, req *api.BulkRequest, item string) (err error) {
 	site, id, _ := strings.Cut(item, "/")
-	s := Notifications(b)
+	channel := cmp.Or(req.Channel, req.Filter.Channel)
+	d := rescheduleCopies(channel, left(req))
 	switch req.Verb {
 	case "retry":
-		_, err = s.Retry(ctx, site, id, &api.RetryNotification{Channel: req.Channel})
+		d = retryCopies(channel)
 	case "discard":
-		_, err = s.Discard(ctx, site, id, &api.DiscardNotification{Channel: req.Channel})
-	default:
-		_, err = s.rescheduleCopies(ctx, site, id, nil, req.Channel, left(req))
+		d = discardCopies(channel)
 	}
+	d.only, _ = notifyStatuses(req.Filter.Status) // Add has read it
+	_, err = Notifications(b).decideCopies(ctx, site, id, nil, d)
 	return err
 }

@@ -33,7 +33,7 @@ func instant(t time.Time) *time.Time {
 }
 
 func (m Messages) pageOf(p holdfast.Page) api.MessagePage {
-	page := api.MessagePage{Messages: make([]api.Message, len(p.Records)), Next: p.Next}
+	page := api.MessagePage{Messages: make([]api.Message, len(p.Records)), Next: p.Next, LookedUntil: p.LookedUntil.UTC()}
 	for i := range p.Records {
 		page.Messages[i] = m.show(&p.Records[i])
 	}
@@ -46,7 +46,8 @@ func (m Messages) detailOf(ctx context.Context, r *holdfast.Record) api.MessageD
 		History: make([]api.Event, len(r.History)),
 	}
 	if m.there == nil { // a site's lanes are not known here
-		d.WaitsFor = m.waitsFor(ctx, r)
+		w := m.waitFor(ctx, r)
+		d.WaitsFor, d.Situation = w.text, situationOf(ctx, r, &w)
 	}
 	for i, e := range r.History {
 		d.History[i] = eventOf(e)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/search"
 )
 
 // Messages offers the messages of an outbox: the node's own, or a site's (Sites.At).
@@ -48,21 +49,25 @@ type MessageQuery struct {
 	Destination string
 	Category    string // excludes Destination; a site's messages have none
 	Held        bool
-	After       string // MessagePage.Next of the previous page
-	Limit       int    // zero: the store's default
+	MessageFilter
+	Count int    // also count what is found, up to so many; zero: do not
+	After string // MessagePage.Next of the previous page
+	Limit int    // zero: the store's default
 }
 
 // List returns a page, newest first. If the category or the caller's scope narrows it to some destinations, it
 // is the newest first of each of them.
 func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessagePage, err error) {
-	states, faults := statesOf(of.States)
-	if len(faults) > 0 {
-		return page, api.Faulty(faults...)
+	q, p := m.query(of)
+	if p != nil {
+		return page, p
 	}
-	q := holdfast.Query{States: states, Destination: of.Destination, Held: of.Held, Limit: of.Limit, After: of.After}
 	names, narrowed, p := m.narrow(ctx, of)
 	if p != nil {
 		return page, p
+	}
+	if found, known, err := m.whole(ctx, &q, of.ID); known || err != nil {
+		return found, err
 	}
 	read := func(q holdfast.Query) (holdfast.Page, error) {
 		found, err := m.outbox().List(ctx, q)
@@ -79,6 +84,7 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 		found.Records, found.Next, err = pageOver(names, of.After, of.Limit, func(name, after string, limit int) ([]holdfast.Record, string, error) {
 			q.Destination, q.After, q.Limit = name, after, limit
 			one, err := read(q)
+			found.LookedUntil = one.LookedUntil
 			return one.Records, one.Next, err
 		})
 	} else {
@@ -87,7 +93,45 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 	if err != nil {
 		return page, err
 	}
-	return m.pageOf(found), nil
+	page = m.pageOf(found)
+	if of.Count > 0 {
+		page.Count, err = m.count(ctx, q, of.Count, names, narrowed)
+	}
+	return page, err
+}
+
+// count counts the messages of a list, up to so many.
+func (m Messages) count(ctx context.Context, q holdfast.Query, most int, names []string, narrowed bool) (*api.Count, error) {
+	if m.there != nil || q.Held || isSubscriber(ctx) {
+		return nil, api.Unsupported.Problem("held messages, those of a site and those of a subscriber are not counted; leave count out")
+	}
+	if !narrowed {
+		names = []string{q.Destination}
+	}
+	n := &api.Count{}
+	for bound := search.Begin(); len(names) > 0 && !n.More; names = names[1:] {
+		q.Destination, q.After, q.Count = names[0], "", most-n.Count
+		found, err := m.outbox().List(ctx, q)
+		if err != nil {
+			return nil, m.refuse(ctx, "count messages", err)
+		}
+		n.Count += found.Count
+		n.More = found.Next != "" || len(names) > 1 && (n.Count == most || bound.Over(found.Count))
+	}
+	return n, nil
+}
+
+// query returns what the store is asked.
+func (m Messages) query(of *MessageQuery) (q holdfast.Query, p *api.Problem) {
+	states, faults := statesOf(of.States)
+	q = holdfast.Query{States: states, Destination: of.Destination, Held: of.Held, Limit: of.Limit, After: of.After}
+	switch faults = append(faults, of.put(&q)...); {
+	case len(faults) > 0:
+		return q, api.Faulty(faults...)
+	case m.there != nil && q.Searches():
+		return q, api.Unsupported.Problem("a site's messages are found by state and destination only")
+	}
+	return q, nil
 }
 
 // narrow returns the destinations that a list is about, unless it is about all: those that the query names, as

@@ -24,7 +24,7 @@ func copyStatusOf(r *notify.Record) api.CopyStatus {
 }
 
 func notificationPageOf(p *notify.Page) api.NotificationPage {
-	page := api.NotificationPage{Notifications: make([]api.Notification, len(p.Records)), Next: p.Next}
+	page := api.NotificationPage{Notifications: make([]api.Notification, len(p.Records)), Next: p.Next, LookedUntil: p.LookedUntil.UTC()}
 	for i := range p.Records {
 		r := &p.Records[i]
 		n := &r.Notification

@@ -19,24 +19,39 @@ import (
 // verb applies to messages.
 type copyDecision struct {
 	verb    holdfast.Verb
-	channel string // empty: all channels
+	channel string          // empty: all channels
+	only    []notify.Status // empty: copies of any status that the verb starts from
 	do      func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error)
 }
 
 // Retry makes the parked and discarded copies of a notification pending again. site may be empty if only one
 // site has sent the id. This holds for the methods below, too.
 func (s Notifications) Retry(ctx context.Context, site, id string, req *api.RetryNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
-	return s.decideCopies(ctx, site, id, wrong, copyDecision{holdfast.VerbRequeue, req.Channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
+	return s.decideCopies(ctx, site, id, wrong, retryCopies(req.Channel))
+}
+
+func retryCopies(channel string) copyDecision {
+	return copyDecision{verb: holdfast.VerbRequeue, channel: channel, do: func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
 		return of.Requeue(ctx, id, holdfast.Requeue{Actor: Actor(ctx)})
-	}})
+	}}
+}
+
+func discardCopies(channel string) copyDecision {
+	return copyDecision{verb: holdfast.VerbDiscard, channel: channel, do: func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
+		return of.Discard(ctx, id, Actor(ctx))
+	}}
+}
+
+func rescheduleCopies(channel string, wait time.Duration) copyDecision {
+	return copyDecision{verb: holdfast.VerbReschedule, channel: channel, do: func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
+		return of.Reschedule(ctx, id, holdfast.Reschedule{In: wait, Actor: Actor(ctx)})
+	}}
 }
 
 // Discard gives up the copies of a notification that are not delivered.
 func (s Notifications) Discard(ctx context.Context, site, id string, req *api.DiscardNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
 	wrong = withoutRepeats(append(wrong, checkLine("reason", req.Reason, mostLongText)...))
-	out, err := s.decideCopies(ctx, site, id, wrong, copyDecision{holdfast.VerbDiscard, req.Channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
-		return of.Discard(ctx, id, Actor(ctx))
-	}})
+	out, err := s.decideCopies(ctx, site, id, wrong, discardCopies(req.Channel))
 	if err == nil {
 		s.noted(ctx, "notification discarded", slog.String("message_id", out.ID), slog.String("site", out.Site), slog.String("reason", req.Reason))
 	}
@@ -45,19 +60,13 @@ func (s Notifications) Discard(ctx context.Context, site, id string, req *api.Di
 
 // Run makes the pending copies of a notification due at once.
 func (s Notifications) Run(ctx context.Context, site, id string, req *api.RunNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
-	return s.rescheduleCopies(ctx, site, id, wrong, req.Channel, 0)
+	return s.decideCopies(ctx, site, id, wrong, rescheduleCopies(req.Channel, 0))
 }
 
 // Reschedule sets when the pending copies of a notification are tried next.
 func (s Notifications) Reschedule(ctx context.Context, site, id string, req *api.RescheduleNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
 	wait, faults := waitUntil(&api.RescheduleRequest{In: req.In, At: req.At}, time.Now())
-	return s.rescheduleCopies(ctx, site, id, append(wrong, faults...), req.Channel, wait)
-}
-
-func (s Notifications) rescheduleCopies(ctx context.Context, site, id string, wrong []api.Fault, channel string, wait time.Duration) (api.DecidedNotification, error) {
-	return s.decideCopies(ctx, site, id, wrong, copyDecision{holdfast.VerbReschedule, channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
-		return of.Reschedule(ctx, id, holdfast.Reschedule{In: wait, Actor: Actor(ctx)})
-	}})
+	return s.decideCopies(ctx, site, id, append(wrong, faults...), rescheduleCopies(req.Channel, wait))
 }
 
 // decideCopies applies a decision to each copy. The state in the store at that moment counts: a copy whose
@@ -91,13 +100,18 @@ func (s Notifications) decideCopies(ctx context.Context, site, id string, wrong 
 	}
 	if len(changed) == 0 {
 		is, only := strings.Join(found, ", "), fmt.Sprintf("only what is %s can be %s", brief.AnyOf(StatusesFor(d.verb)), done(d.verb))
+		if len(found) == 0 { // it has changed since a filter found it
+			is, only = string(notify.StandingOf(copies).Status), "it was to be done to what is "+brief.AnyOf(d.only)
+		}
 		return out, api.WrongState.Problem(fmt.Sprintf("notification %s is %s; %s", out.ID, is, only), api.Fault{Field: "status", Value: is, Problem: only})
 	}
 	return out, nil
 }
 
 // about reports whether the decision concerns this copy.
-func (d *copyDecision) about(c *notify.Record) bool { return d.channel == "" || d.channel == c.Channel }
+func (d *copyDecision) about(c *notify.Record) bool {
+	return (d.channel == "" || d.channel == c.Channel) && (len(d.only) == 0 || slices.Contains(d.only, c.Status))
+}
 
 // standsAs says in words why nothing was changed.
 func standsAs(c *api.DecidedCopy, gone bool) string {

@@ -86,6 +86,7 @@ func (s Notifications) List(ctx context.Context, in *NotificationQuery) (out api
 		page.Records, page.Next, err = pageOver(scope.Sites, in.After, in.Limit, func(site, after string, limit int) ([]notify.Record, string, error) {
 			q.Site, q.After, q.Limit = site, after, limit
 			one, err := read(q)
+			page.LookedUntil = one.LookedUntil
 			return one.Records, one.Next, err
 		})
 	} else {

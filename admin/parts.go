@@ -84,7 +84,8 @@ type Tracker interface {
 // It uses plain types, so that a store need not import this package: rights is a text, as api.Grant writes it.
 type TokenStore interface {
 	// CreateToken keeps a token, which ends after lasts by the store's clock; zero: it does not end. If the
-	// name is taken, the error is holdfast.ErrConflict.
+	// name is taken, the error is holdfast.ErrConflict. A token of a subscriber goes with its subscription; if that has
+	// gone, the error is holdfast.ErrNotFound.
 	CreateToken(ctx context.Context, name, rights string, lasts time.Duration, hash [32]byte, actor string) error
 	// DeleteToken ends a token. If no token has the name, the error is holdfast.ErrNotFound.
 	DeleteToken(ctx context.Context, name string, actor string) error

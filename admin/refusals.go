@@ -13,11 +13,15 @@ import (
 	"github.com/holdfast-mq/holdfast/audit"
 )
 
-// fruitless reports whether a call was refused before it could change anything, for lack of a right or because
-// there is nothing of that name: a caller can make as many such calls as it likes. An id that is out of scope
+// fruitless reports whether a call was refused before it could change anything, for lack of a right, as a sign-in that
+// failed, or because there is nothing of that name: a caller can make as many such calls as it likes. An id that is out of scope
 // looks like one that is not kept.
 func fruitless(p *api.Problem) bool {
-	return p.Status == http.StatusForbidden || p.Status == http.StatusNotFound
+	switch p.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests:
+		return true
+	}
+	return false
 }
 
 // Limits of what such calls write into the journal.

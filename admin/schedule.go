@@ -68,13 +68,15 @@ func (s UsualSchedule) Get(ctx context.Context) (out api.UsualSchedule, err erro
 }
 
 func (s UsualSchedule) show(u *fanout.Usual) api.UsualSchedule {
-	schedule, out := s.Hub.Schedule, api.UsualSchedule{From: fromConfiguration}
+	schedule, out := u.Or(s.Hub.Schedule), api.UsualSchedule{From: fromConfiguration}
 	if u.Version != 0 {
-		schedule = u.Schedule
-		out = api.UsualSchedule{From: fromOperator, Actor: u.Actor, Changed: instant(u.Changed), Version: strconv.FormatInt(u.Version, 10), Moving: u.Rounds > 0, Apply: applyNext}
+		out = api.UsualSchedule{From: fromConfiguration, Actor: u.Actor, Changed: instant(u.Changed), Version: strconv.FormatInt(u.Version, 10), Moving: u.Rounds > 0, Apply: applyNext}
 		if u.Waiting {
 			out.Apply = applyWaiting
 		}
+	}
+	if u.Set() {
+		out.From = fromOperator
 	}
 	c := scheduleOf(schedule)
 	out.Backoff, out.Factor, out.Base, out.Cap, out.Retries, out.Timetable = c.Backoff, c.Factor, c.Base, c.Cap, c.Retries, timetable(schedule)
@@ -103,33 +105,51 @@ func (s UsualSchedule) Put(ctx context.Context, spec *api.UsualScheduleSpec, onl
 		f.Field = strings.TrimPrefix(f.Field, "schedule.")
 		faults = append(faults, f)
 	}
-	if spec.Apply != "" && spec.Apply != applyNext && spec.Apply != applyWaiting {
-		faults = append(faults, api.Fault{Field: "apply", Value: api.Clip(spec.Apply), Problem: "must be next or waiting"})
-	}
-	if faults = slices.Concat(wrong, faults); len(faults) > 0 {
+	if faults = slices.Concat(wrong, faults, checkApply(spec.Apply)); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
+	return s.change(ctx, fanout.Usual{Schedule: schedule}, spec.Version, spec.Apply, only)
+}
+
+// Reset gives up the schedule that an operator has set, if the conditions hold: that of each node's configuration
+// holds again.
+func (s UsualSchedule) Reset(ctx context.Context, apply string, only Conditions) (out api.UsualSchedule, err error) {
+	if _, p := s.fanOut(); p != nil {
+		return out, p
+	}
+	if faults := checkApply(apply); len(faults) > 0 {
+		return out, api.Faulty(faults...)
+	}
+	return s.change(ctx, fanout.Usual{GivenUp: true}, "", apply, only)
+}
+
+func checkApply(apply string) []api.Fault {
+	if apply == "" || apply == applyNext || apply == applyWaiting {
+		return nil
+	}
+	return []api.Fault{{Field: "apply", Value: api.Clip(apply), Problem: "must be next or waiting"}}
+}
+
+func (s UsualSchedule) change(ctx context.Context, to fanout.Usual, seen, apply string, only Conditions) (out api.UsualSchedule, err error) {
+	hub, waiting := s.Hub, apply == applyWaiting
 	return anew(s.Service, func() (api.UsualSchedule, error) {
 		old, err := hub.Book.Store().Usual(ctx)
 		if err != nil {
 			return out, s.refuse(ctx, "read the schedule", err)
 		}
-		is := state{what: "the schedule", name: "of subscriptions", exists: old.Version != 0, version: strconv.FormatInt(old.Version, 10), seen: spec.Version}
-		waiting := spec.Apply == applyWaiting
-		if is.exists && old.Schedule == schedule && (!waiting || old.Rounds > 0) {
+		is := state{what: "the schedule", name: "of subscriptions", exists: old.Version != 0, version: strconv.FormatInt(old.Version, 10), seen: seen}
+		if is.exists && old.Schedule == to.Schedule && old.GivenUp == to.GivenUp && (!waiting || old.Rounds > 0) {
 			is.wanted = is.version
 		}
 		if p := only.check(is); p != nil {
 			return out, p
 		}
-		if is.same() {
+		if is.same() || to.GivenUp && !is.exists {
 			return s.show(&old), nil
 		}
-		before := hub.Schedule
-		if is.exists {
-			before = old.Schedule
-		}
-		if _, err := hub.Book.Store().PutUsual(ctx, old.Replaced(schedule, before, waiting), Actor(ctx)); err != nil {
+		next := old.Replaced(to.Schedule, old.Or(hub.Schedule), waiting)
+		next.GivenUp = to.GivenUp
+		if _, err := hub.Book.Store().PutUsual(ctx, next, Actor(ctx)); err != nil {
 			return out, s.notStored(ctx, "store the schedule", err)
 		}
 		return s.Get(ctx)

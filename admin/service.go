@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/bulk"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
+	"github.com/holdfast-mq/holdfast/people"
 )
 
 // DefaultMaxPayload is the largest payload in bytes, unless a Service sets another limit.
@@ -28,9 +29,10 @@ type Service struct {
 	Outbox   holdfast.Outbox
 	Enqueuer holdfast.Enqueuer
 	Inbox    holdfast.InboxLog
-	Tokens   TokenStore  // nil: the node keeps no tokens
-	Central  Central     // nil: the node is not a central, and has no sites
-	Mirror   sites.Calls // of a central: what its sites say of their operations; nil: nothing
+	Tokens   TokenStore   // nil: the node keeps no tokens
+	People   people.Store // nil: the node keeps no people, and nobody signs in
+	Central  Central      // nil: the node is not a central, and has no sites
+	Mirror   sites.Calls  // of a central: what its sites say of their operations; nil: nothing
 
 	// Notify keeps notifications, Book lists and channels, and Channels delivers:
 	// all of them, or none where that is another node's part.
@@ -43,10 +45,19 @@ type Service struct {
 	// far back delivered ones are counted; zero: 1 min.
 	StuckAfter, KPIWindow time.Duration
 
+	// SessionLife is how long a session of a person lives; zero: DefaultSession. SessionIdle is how long it lives
+	// without a request; zero: DefaultIdle.
+	SessionLife, SessionIdle time.Duration
+	// Peopled is told that there is a person now. Nil: nobody is.
+	Peopled func()
+	// Factors seals the secrets of second factors. Nil: there are none.
+	Factors FactorSealer
+
 	// Track finds operations. Nil: the node knows none.
 	Track Tracker
-	// Activity keeps what happened to messages. Nil: nobody does.
-	Activity activity.Store
+	// Activity keeps what happened to messages. Nil: nobody does. ActivityOff: nothing is written any more.
+	Activity    activity.Store
+	ActivityOff bool
 	// Bulks keeps bulk actions, which a bulk.Runner runs with Bulk.Do. Nil: nobody does.
 	Bulks bulk.Store
 	// Stopping is closed when the node stops, so that answers without an end do. Nil: they end with their requests.
@@ -112,9 +123,11 @@ type Service struct {
 	Logger *slog.Logger // nil: none
 
 	// changing is held while a list or channel is changed, from reading it to storing it.
-	changing sync.Mutex
-	refusals refusals
-	missed   missed
+	changing  sync.Mutex
+	refusals  refusals
+	signing   signing
+	listeners listeners
+	missed    missed
 }
 
 // Check returns every fault of the Service.

@@ -55,6 +55,9 @@ func (t Tokens) Create(ctx context.Context, req *api.NewToken, wrong ...api.Faul
 		return made, api.Conflict.Problem(fmt.Sprintf("there is a token %q already; delete it first, or take another name", req.Name),
 			api.Fault{Field: "name", Value: req.Name, Problem: "is taken"})
 	}
+	if errors.Is(err, holdfast.ErrNotFound) { // it was deleted meanwhile
+		return made, api.Faulty(api.Fault{Field: "destinations", Value: api.Clip(fmt.Sprint(may.Destinations)), Problem: "has no subscription any more that there is"})
+	}
 	if err != nil {
 		return made, t.refuse(ctx, "create the token", err)
 	}
@@ -97,17 +100,15 @@ func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 	return nil
 }
 
-// isLastAdmin reports whether no other token has the role admin for good.
+// isLastAdmin reports whether nobody else has the role admin for good.
 func (t Tokens) isLastAdmin(ctx context.Context, name string) (bool, error) {
-	this, others := false, 0
+	this := false
 	err := t.Tokens.EachToken(ctx, func(one, rights string, _, _, until time.Time, _ bool) {
-		switch {
-		case rights != string(api.RoleAdmin) || !until.IsZero():
-		case one == name:
-			this = true
-		default:
-			others++
-		}
+		this = this || one == name && rights == string(api.RoleAdmin) && until.IsZero()
 	})
-	return this && others == 0, err
+	if err != nil || !this {
+		return false, err
+	}
+	others, err := t.admins(ctx, name, "")
+	return others == 0, err
 }

@@ -103,7 +103,7 @@ func (d *Describer) of(e *holdfast.Entry) []Record {
 		return d.copied(e)
 	case holdfast.Paused, holdfast.Resumed, holdfast.ListPut, holdfast.ListRemoved, holdfast.ChannelPut, holdfast.ChannelRemoved,
 		holdfast.TokenAdded, holdfast.TokenRemoved, holdfast.SiteAdded, holdfast.SiteEnrolled, holdfast.SiteRenewed, holdfast.SiteRevoked,
-		holdfast.TopicPut, holdfast.TopicRemoved, holdfast.SubscriptionPut, holdfast.SubscriptionRemoved, holdfast.SchedulePut:
+		holdfast.TopicPut, holdfast.TopicRemoved, holdfast.SubscriptionPut, holdfast.SubscriptionRemoved, holdfast.SchedulePut, holdfast.PersonPut, holdfast.PersonRemoved:
 	}
 	return d.decision(e)
 }
@@ -162,11 +162,15 @@ func (d *Describer) decision(e *holdfast.Entry) []Record {
 		holdfast.SiteAdded: {SiteChange, "added"}, holdfast.SiteEnrolled: {SiteChange, "enrolled"},
 		holdfast.SiteRenewed: {SiteChange, "renewed"}, holdfast.SiteRevoked: {SiteChange, "revoked"},
 		holdfast.TopicPut: {TopicChange, "put"}, holdfast.TopicRemoved: {TopicChange, "removed"},
-		holdfast.SchedulePut:     {ScheduleChange, "put"},
+		holdfast.SchedulePut: {ScheduleChange, "put"},
+		holdfast.PersonPut:   {PersonChange, "put"}, holdfast.PersonRemoved: {PersonChange, "removed"},
 		holdfast.SubscriptionPut: {SubscriptionChange, "put"}, holdfast.SubscriptionRemoved: {SubscriptionChange, "removed"},
 	}[e.Kind]
 	if !ok {
 		known.kind = Kind(fmt.Sprintf("Entry%d", e.Kind))
+	}
+	if e.Kind == holdfast.SchedulePut && e.Code == holdfast.ScheduleReset {
+		known.change = e.Code
 	}
 	r := d.record(e, Operator, known.kind, Success)
 	r.Target, r.Extra = e.Subject, extra{Change: known.change, Code: e.Code, Detail: e.Detail}.json()
@@ -199,6 +203,12 @@ func (d *Describer) incoming(e *holdfast.Entry, s Status) []Record {
 // CodeExport is the code of the Called entry of an export.
 const CodeExport = "export-audit"
 
+// The codes of the Called entries of a person who signs in or out.
+const (
+	CodeSignIn  = "sign-in"
+	CodeSignOut = "sign-out"
+)
+
 // call describes a call of the node's API. An export of the audit log is a record of its own kind.
 func (d *Describer) call(e *holdfast.Entry) []Record {
 	var detail struct {
@@ -209,6 +219,9 @@ func (d *Describer) call(e *holdfast.Entry) []Record {
 	r := d.record(e, APIInbound, APICall, Failed)
 	if e.Code == CodeExport {
 		r.Channel, r.Kind = Operator, Export
+	}
+	if e.Code == CodeSignIn || e.Code == CodeSignOut {
+		r.Channel, r.Kind = Operator, SignIn
 	}
 	switch e.Outcome {
 	case holdfast.Succeeded:

@@ -132,6 +132,7 @@ func TestEveryEntryHasItsRecords(t *testing.T) {
 		"a topic":                     {holdfast.Entry{Kind: holdfast.TopicPut, Subject: "orders", Actor: "anna"}, []string{"Operator Topic Success plant anna orders"}},
 		"a topic goes":                {holdfast.Entry{Kind: holdfast.TopicRemoved, Subject: "orders", Actor: "anna"}, []string{"Operator Topic Success plant anna orders"}},
 		"a subscription":              {holdfast.Entry{Kind: holdfast.SubscriptionPut, Subject: "shop", Code: "paused", Actor: "anna"}, []string{"Operator Subscription Success plant anna shop"}},
+		"a schedule that is given up": {holdfast.Entry{Kind: holdfast.SchedulePut, Subject: "subscriptions", Code: holdfast.ScheduleReset, Actor: "anna"}, []string{"Operator Schedule Success plant anna subscriptions"}},
 		"a schedule":                  {holdfast.Entry{Kind: holdfast.SchedulePut, Subject: "subscriptions", Code: "waiting", Actor: "anna"}, []string{"Operator Schedule Success plant anna subscriptions"}},
 		"a subscription goes":         {holdfast.Entry{Kind: holdfast.SubscriptionRemoved, Subject: "shop", Actor: "anna"}, []string{"Operator Subscription Success plant anna shop"}},
 		"a token":                     {holdfast.Entry{Kind: holdfast.TokenAdded, Subject: "ci", Actor: "anna"}, []string{"Operator Token Success plant anna ci"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/audit/audittest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
@@ -121,6 +122,7 @@ func (r *rig) both(t *testing.T, file []byte, o audit.VerifyOptions) (audit.LogR
 // Two verifiers that share no line find each tampering in an export.
 func TestTamperingIsFoundInAnExport(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one goroutine reads hundreds of exports")
 	r := newRig(t)
 	for _, n := range []int{255, 45, 300} {
 		r.grow(n)

@@ -46,6 +46,8 @@ const (
 	TokenChange Kind = "Token"
 	SiteChange  Kind = "Site"
 
+	PersonChange Kind = "Person"
+
 	TopicChange        Kind = "Topic"
 	SubscriptionChange Kind = "Subscription"
 	ScheduleChange     Kind = "Schedule" // of subscriptions without one of their own

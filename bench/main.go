@@ -148,11 +148,11 @@ func runParent(args []string) (err error) {
 
 // show prints the report; a contender that failed fails the run.
 func show(p report, o options) error {
-	print := p.table
+	written := p.table
 	if o.asJSON {
-		print = p.json
+		written = p.json
 	}
-	if err := print(os.Stdout); err != nil {
+	if err := written(os.Stdout); err != nil {
 		return fmt.Errorf("print report: %w", err)
 	}
 	if n := len(p.Failures); n > 0 {

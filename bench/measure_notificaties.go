@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -37,9 +38,7 @@ func openNotificaties(ctx context.Context, dir string) (l loaded, err error) {
 	}}
 	e := event()
 	kenmerken := map[string]string{"filler": strings.Repeat("x", 700)}
-	for name, value := range e.Attributes {
-		kenmerken[name] = value
-	}
+	maps.Copy(kenmerken, e.Attributes)
 	body, err := json.Marshal(map[string]any{
 		"kanaal": e.Topic, "source": "bench", "hoofdObject": "https://zaken.example.nl/zaken/1", "resource": "status", "resourceUrl": "https://zaken.example.nl/statussen/2", "actie": "create",
 		"aanmaakdatum": "2025-01-01T12:00:00Z", "kenmerken": kenmerken,

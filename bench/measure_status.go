@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,7 +110,7 @@ func statusTimes(c cell, open Opener, z sizes, asker func(q Queue, dir string) (
 	if err == nil && n == 0 {
 		err = errors.New("nothing was settled")
 	}
-	asked := append(times[0], times[1]...)
+	asked := slices.Concat(times[0], times[1])
 	return values{"p50": percentile(asked, 50), "p99": percentile(asked, 99)}, errors.Join(err, errs[0], errs[1])
 }
 

@@ -74,7 +74,7 @@ func TestDefaults(t *testing.T) {
 			Poll: time.Second, Retention: 365 * day, Sweep: time.Hour, Stuck: 10 * time.Minute, Window: time.Minute,
 		},
 		Webhooks:     config.Webhooks{Retention: 30 * day, Backoff: "exponential", Factor: 25 * time.Second, Base: 4, Cap: 52_000 * time.Second, Retries: 7, DisableAfter: 5 * day},
-		Notificaties: config.Notificaties{Callbacks: config.CallbacksProtected, Links: true, Hosts: config.HostsAny, Faults: config.FaultsProblem},
+		Notificaties: config.Notificaties{Callbacks: config.CallbacksProtected, Links: true, Hosts: config.HostsAny, Faults: config.FaultsProblem, Abonnementen: 10_000},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)

@@ -17,8 +17,10 @@ type Notificaties struct {
 	Links     bool          // links to documentation are fetched when they are given
 	Hosts     string        // of the URLs in notifications: HostsAny or HostsDotted
 	Faults    string        // of a notification: FaultsProblem or FaultsPlain
-	Clients   map[string]NotificatiesClient
-	Authority *Autorisaties // of clients without scopes; nil: they have none
+	// Abonnementen is how many one client may have; zero: any number.
+	Abonnementen int
+	Clients      map[string]NotificatiesClient
+	Authority    *Autorisaties // of clients without scopes; nil: they have none
 }
 
 // Callbacks that an abonnement may have.
@@ -70,6 +72,7 @@ func notificatiesKeys() setting.Section[Notificaties] {
 			"`dotted`: the URLs in a notification must have a host with a dot, or localhost, as Open Notificaties demands."),
 		setting.Key("faults", func(n *Notificaties) *string { return &n.Faults }, setting.Word(FaultsProblem, FaultsProblem, FaultsPlain), FaultsProblem,
 			"`problem`: the faults of a notification are told in a problem document; `plain`: as Open Notificaties tells them, by an object of lists."),
+		setting.Key("abonnementen", func(n *Notificaties) *int { return &n.Abonnementen }, setting.Count(1, 1_000_000, "any number", "10000"), 10_000, "How many abonnementen one client may have."),
 		setting.Named("clients", func(n *Notificaties) *map[string]NotificatiesClient { return &n.Clients }, setting.Each("CLIENT", notificatiesClientKeys())).UnlessEmpty(),
 		setting.Pointed("authority", func(n *Notificaties) **Autorisaties { return &n.Authority }, autorisatiesKeys()),
 	}

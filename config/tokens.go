@@ -2,7 +2,7 @@ package config
 
 // Access is what a store knows about who may use a node.
 type Access struct {
-	Admins  int  // tokens with the role admin that do not end
+	Admins  int  // tokens and people with the role admin for good
 	Sites   int  // enrolled and not revoked
 	Waiting bool // messages wait for delivery
 }
@@ -20,16 +20,16 @@ func (c *Config) NoAdmin(a Access) (what string, starts bool) {
 		return "", true
 	}
 	if c.Role == CentralOfSites && a.Sites > 0 || len(c.Receive.Sources) > 0 || a.Waiting {
-		return "requests need a token, but none has the role admin for good: sites and peers are served, but nobody can operate the node", true
+		return "requests need a token, but none has the role admin for good, and no person: sites and peers are served, but nobody can operate the node", true
 	}
-	return "requests need a token, but none has the role admin for good; nobody could be let in, so a node does not start", false
+	return "requests need a token, but none has the role admin for good, and no person; nobody could be let in, so a node does not start", false
 }
 
-// FirstToken says how to make a token with the role admin on this machine.
+// FirstToken says how to make a token or a person with the role admin on this machine.
 func (c *Config) FirstToken() string {
-	const command = "holdfast tokens create NAME --role admin "
+	const token, person = "holdfast tokens create NAME --role admin ", "holdfast users add NAME --role admin "
 	if c.Store.IsZero() {
-		return "while no node runs, make one with: " + command + "--data " + c.Data
+		return "while no node runs, make one with: " + token + "--data " + c.Data + ", or add a person with: " + person + "--data " + c.Data
 	}
-	return "make one with: " + command + "--config FILE"
+	return "make one with: " + token + "--config FILE, or add a person with: " + person + "--config FILE"
 }

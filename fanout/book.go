@@ -58,6 +58,10 @@ func NewBook(s Store, log *slog.Logger) *Book {
 	}
 }
 
+// Renew takes over all that other nodes have changed so far. Who changes what a book says calls it before, or the change
+// is refused as of an old version; and so does who shows it to somebody that may have asked another node for the change.
+func (b *Book) Renew(ctx context.Context) error { return b.refresh(ctx, 0) }
+
 // Topics returns all topics by name, at most about a second old.
 func (b *Book) Topics(ctx context.Context) ([]Topic, error) {
 	if err := b.refresh(ctx, freshFor); err != nil {
@@ -115,6 +119,18 @@ func (b *Book) Subscriptions(ctx context.Context) ([]Subscription, error) {
 		}
 	}
 	return list, nil
+}
+
+// Owned counts the subscriptions that clients have made whose id is owner.
+func (b *Book) Owned(owner string) (n int) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for id := range b.all {
+		if s := b.all[id]; !s.Gone && s.Abonnement != nil && s.Abonnement.Owner == owner {
+			n++
+		}
+	}
+	return n
 }
 
 // Known returns a subscription as the book has it, without a look at the store.

@@ -32,9 +32,10 @@ type Event struct {
 	// of which the data are those that filters see.
 	ContentType string
 	Actor       string // who publishes it, for people; not sent
-	// Fits is asked of each subscription that the event is for, and may refuse the event for all. Nil: none
-	// does. It must not change the subscription.
-	Fits func(s *Subscription) error
+	// Suits is asked of the topic, and Fits of each subscription that the event is for; each may refuse the event. Nil:
+	// it does not. They must not change what they are asked about.
+	Suits func(t *Topic) error
+	Fits  func(s *Subscription) error
 }
 
 // CloudEventJSON is the content type of a CloudEvent in its JSON format.

@@ -130,6 +130,7 @@ func (h *hub) now(id string) fanout.Subscription {
 // waits, and comes when somebody resumes it. One that takes something now and then is not, nor is one that nobody calls.
 func TestASubscriptionThatNeverAnswersIsDisabled(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "ten days in virtual time")
 	inVirtualTime(t, func(h *hub) {
 		for _, name := range []string{"orders", "quiet"} {
 			if _, err := h.kept.PutTopic(h.Context(), fanout.Topic{Name: name}, "anna"); err != nil {

@@ -24,9 +24,10 @@ type Mover interface {
 // after a restart. A message is moved to an instant that its last attempt and the schedule give, so it makes no
 // difference if two nodes do it, or one does it twice.
 type Planner struct {
-	Book   *Book
-	Mover  Mover
-	Logger *slog.Logger // nil: nothing is logged
+	Book     *Book
+	Mover    Mover
+	Schedule Schedule     // of this node's configuration
+	Logger   *slog.Logger // nil: nothing is logged
 
 	done int64 // the version for which nothing is left to do
 }
@@ -80,12 +81,13 @@ func (p *Planner) step(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	plan := func(tries int, wait time.Duration) time.Duration { return u.plan(p.Schedule, tries, wait) }
 	moved, rounds, last := 0, u.Rounds, ""
 	for i := range list {
 		if last = list[i].ID; list[i].Schedule != nil || list[i].Fault != "" {
 			continue
 		}
-		n, err := p.Mover.MoveRetries(ctx, Lane(last), u.plan)
+		n, err := p.Mover.MoveRetries(ctx, Lane(last), plan)
 		if moved += n; err != nil {
 			return false, err
 		}

@@ -35,38 +35,55 @@ type Published struct {
 // Publish stores an event with a message for each subscription that it is for. It returns when that is on
 // disk, and calls nobody. An event that is known by its source and id with the same content is answered
 // as it was at first, as long as it is kept; with other content the error is ErrConflict. ErrNotFound:
-// there is no such topic. ErrInvalid wraps each fault as a *holdfast.FieldError. What Fits says is returned
-// as it is; a known event is answered without it.
+// there is no such topic. ErrInvalid wraps each fault as a *holdfast.FieldError. What Suits and Fits say is returned as
+// it is. A known event is answered without them, and without its topic.
 func (p *Publisher) Publish(ctx context.Context, e Event) (Published, error) {
+	named := e.ID != ""
 	if err := e.normalize(p.Source); err != nil {
 		return Published{}, fmt.Errorf("publish event: %w", err)
-	}
-	s, err := p.publish(ctx, &e)
-	if err != nil {
-		return Published{}, fmt.Errorf("publish event %s: %w", e.ID, err)
-	}
-	return s, nil
-}
-
-func (p *Publisher) publish(ctx context.Context, e *Event) (done Published, err error) {
-	if _, found, err := p.Book.Topic(ctx, e.Topic); err != nil {
-		return done, err
-	} else if !found {
-		return done, fmt.Errorf("there is no topic %s: %w", e.Topic, holdfast.ErrNotFound)
 	}
 	hash, timeless := e.hash(), e.Time.IsZero()
 	if timeless {
 		e.Time = time.Now()
 	}
 	e.Time = e.Time.UTC().Truncate(time.Microsecond)
-	to, version, err := p.Book.match(ctx, e.asked(), e.Fits)
-	if err != nil {
-		// A repeat is answered as at first, whatever has come to ask for such events since.
-		if done, findErr := p.repeat(ctx, e, hash, timeless); !errors.Is(findErr, holdfast.ErrNotFound) {
-			return done, findErr
+	to, version, err := p.match(ctx, &e)
+	if err != nil && named {
+		// A repeat is answered as at first, whatever has come to ask for such events since, and whatever became of the topic.
+		s, findErr := p.repeat(ctx, &e, hash, timeless)
+		if findErr == nil {
+			return s, nil
+		} else if !errors.Is(findErr, holdfast.ErrNotFound) {
+			err = findErr
 		}
-		return done, err
 	}
+	var s Published
+	if err == nil {
+		s, err = p.publish(ctx, &e, hash, to, version)
+	}
+	if err != nil {
+		return Published{}, fmt.Errorf("publish event %s: %w", e.ID, err)
+	}
+	return s, nil
+}
+
+// match returns the subscriptions that an event is for, or why it is refused.
+func (p *Publisher) match(ctx context.Context, e *Event) (to []match, version int64, err error) {
+	t, found, err := p.Book.Topic(ctx, e.Topic)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !found:
+		return nil, 0, fmt.Errorf("there is no topic %s: %w", e.Topic, holdfast.ErrNotFound)
+	case e.Suits != nil:
+		if err := e.Suits(&t); err != nil {
+			return nil, 0, err
+		}
+	}
+	return p.Book.match(ctx, e.asked(), e.Fits)
+}
+
+func (p *Publisher) publish(ctx context.Context, e *Event, hash [32]byte, to []match, version int64) (done Published, err error) {
 	b, err := e.bundle(hash, to, version)
 	if err != nil {
 		return done, err

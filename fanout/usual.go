@@ -10,6 +10,7 @@ import (
 // zero value means that nobody has: then each node's configuration holds.
 type Usual struct {
 	Schedule Schedule
+	GivenUp  bool  // there is no Schedule any more: each node's configuration holds again
 	Version  int64 // of the store; a replacement must name it; zero: nobody has set one
 	Actor    string
 	Changed  time.Time
@@ -45,6 +46,17 @@ const (
 	mostFormer = 16
 )
 
+// Set reports whether an operator has set a schedule that counts.
+func (u *Usual) Set() bool { return u.Version != 0 && !u.GivenUp }
+
+// Or returns the schedule that counts at a node that is configured so.
+func (u *Usual) Or(configured Schedule) Schedule {
+	if u.Set() {
+		return u.Schedule
+	}
+	return configured
+}
+
 // Replaced returns what takes the place of u. before is the schedule that has counted so far. waiting asks for what
 // waits to be moved, too.
 func (u *Usual) Replaced(by, before Schedule, waiting bool) Usual {
@@ -62,8 +74,8 @@ func (u *Usual) Replaced(by, before Schedule, waiting bool) Usual {
 
 // plan returns how long a message waits by the usual schedule that has waited for another. It is the same however
 // often it is asked. What a subscriber has put off comes no sooner than that.
-func (u *Usual) plan(tries int, wait time.Duration) time.Duration {
-	own := u.Schedule.Policy().Wait(tries - 1)
+func (u *Usual) plan(configured Schedule, tries int, wait time.Duration) time.Duration {
+	own := u.Or(configured).Policy().Wait(tries - 1)
 	if near(wait, own) {
 		return wait
 	}
@@ -81,10 +93,7 @@ func near(a, b time.Duration) bool { return (a - b).Abs() < time.Millisecond }
 func (b *Book) UsualOr(configured Schedule) Schedule {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if b.usual.Version != 0 {
-		return b.usual.Schedule
-	}
-	return configured
+	return b.usual.Or(configured)
 }
 
 // Usual returns the usual schedule, at most about a second old. A zero Version: nobody has set one.

@@ -12,7 +12,7 @@ func TestWhereAPlannedRetryMoves(t *testing.T) {
 	first := DefaultSchedule()
 	second, third := first, first
 	second.Factor, third.Factor = time.Minute, 10*time.Second
-	u := (&Usual{}).Replaced(second, first, false)
+	u := (&Usual{Version: 1}).Replaced(second, first, false)
 	u = u.Replaced(third, second, true)
 	for name, c := range map[string]struct {
 		tries      int
@@ -27,10 +27,15 @@ func TestWhereAPlannedRetryMoves(t *testing.T) {
 		"put off for less":     {4, 300 * time.Second, 640 * time.Second},
 		"past the end of both": {20, 52_000 * time.Second, 52_000 * time.Second},
 	} {
-		got := u.plan(c.tries, c.wait)
-		if got != c.want || u.plan(c.tries, got) != got {
-			t.Errorf("%s: %s, and then %s, want %s", name, got, u.plan(c.tries, got), c.want)
+		got := u.plan(Schedule{}, c.tries, c.wait)
+		if got != c.want || u.plan(Schedule{}, c.tries, got) != got {
+			t.Errorf("%s: %s, and then %s, want %s", name, got, u.plan(Schedule{}, c.tries, got), c.want)
 		}
+	}
+	reset := u.Replaced(Schedule{}, third, true)
+	reset.GivenUp = true
+	if got := reset.plan(second, 1, 10*time.Second); got != time.Minute {
+		t.Errorf("given up: %s, want as the node is configured", got)
 	}
 	for range 2 * mostFormer {
 		u = u.Replaced(third, second, true)

@@ -45,6 +45,7 @@ func TestWhoEnrollsIsToldThatTheClockIsDoubted(t *testing.T) {
 // sends all of it.
 func TestAReplayDoesNotBelieveAContactInTheFuture(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "days of sweeps, and a replay as the raced tests have it")
 	within(t, func(w *world) {
 		t := w.t
 		p := w.site("plant-7")

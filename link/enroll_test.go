@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/nodestore"
@@ -260,6 +261,7 @@ func TestACredentialMayComeLater(t *testing.T) {
 // the new one without a restart.
 func TestARotationInterruptsNothing(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "a day of polls")
 	within(t, func(w *world) {
 		t := w.t
 		p := w.site("plant-7")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/audit"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
@@ -182,6 +183,7 @@ func (p *logged) arrived(within time.Duration, db *sqlite.DB) {
 
 func TestASiteThatWasAwayForDaysSendsItsAuditLog(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "three days without central")
 	c := &copies{}
 	within(t, func(w *world) {
 		c.begin(w)

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/nodestore"
+	"github.com/holdfast-mq/holdfast/people"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -47,6 +48,13 @@ func access(ctx context.Context, in keeper) (a config.Access, err error) {
 	kept := nodestore.New(in, nil)
 	if err := kept.Tokens.EachToken(ctx, func(_, rights string, _, _, until time.Time, _ bool) {
 		if rights == string(api.RoleAdmin) && until.IsZero() {
+			a.Admins++
+		}
+	}); err != nil {
+		return a, err
+	}
+	if err := kept.People.EachPerson(ctx, func(p *people.Person) {
+		if p.Administers() {
 			a.Admins++
 		}
 	}); err != nil {

@@ -73,7 +73,7 @@ func (n *Node) addHub(ctx context.Context, r *role, o *office) error {
 	r.parts = append(r.parts, run.Part{Name: "subscriptions", Run: func(ctx context.Context) error {
 		defer sender.Close()
 		return routes.Run(ctx)
-	}}, run.Part{Name: "schedule of subscriptions", Run: (&fanout.Planner{Book: book, Mover: n.store, Logger: n.log}).Run}, run.Part{Name: "subscriptions that fail", Run: disabler.Run}, run.Part{Name: hubFollower, Run: n.hubNotices(o).Run}, run.Part{Name: "event sweeper", Run: sweeper.Run})
+	}}, run.Part{Name: "schedule of subscriptions", Run: (&fanout.Planner{Book: book, Mover: n.store, Schedule: hub.Schedule, Logger: n.log}).Run}, run.Part{Name: "subscriptions that fail", Run: disabler.Run}, run.Part{Name: hubFollower, Run: n.hubNotices(o).Run}, run.Part{Name: "event sweeper", Run: sweeper.Run})
 	n.sender = sender
 	if err := n.addNotificaties(r, hub, sender); err != nil {
 		return err

@@ -66,6 +66,28 @@ func TestTheScheduleIsSetAtRunTime(t *testing.T) {
 		e, err := c.Events().Get(t.Context(), "", event, "")
 		return err == nil && e.Deliveries[0].State == "delivered"
 	})
+	event = func() string {
+		s.answers(500)
+		if _, err := set("3h", "next", ""); err != nil {
+			t.Fatal(err)
+		}
+		return publish(t, c, api.NewEvent{Topic: "orders", Type: "order.paid"}).ID
+	}()
+	if in := nextIn(t, c, event); in < 2*time.Hour {
+		t.Errorf("it is tried again in %s", in)
+	}
+	s.answers(200)
+	back, err := c.ResetSchedule(t.Context(), "waiting")
+	if err != nil || back.From != "configuration" || back.Factor != "1s" || !back.Moving || back.Actor != "local" {
+		t.Errorf("given up: %+v, %v", back, err)
+	}
+	waittest.Until(t, "what waited comes as the node is configured", func() bool {
+		e, err := c.Events().Get(t.Context(), "", event, "")
+		return err == nil && e.Deliveries[0].State == "delivered"
+	})
+	if again, err := c.ResetSchedule(t.Context(), ""); err != nil || again.Version != back.Version {
+		t.Errorf("given up again: %+v, %v", again, err)
+	}
 	if _, err := set("-1s", "sometimes", ""); err == nil {
 		t.Error("a schedule that is none was taken")
 	}

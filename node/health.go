@@ -77,6 +77,9 @@ func (n *Node) watchFile(ctx context.Context) error {
 		if a, err := access(ctx, n.store); err == nil { // else the store's own checks tell
 			s.closed, _ = n.cfg.NoAdmin(a)
 		}
+		if err := n.people.look(ctx, n.kept.People); err != nil { // else the store's own checks tell
+			n.log.DebugContext(ctx, "people not looked for", slog.Any("error", err))
+		}
 		if list, err := n.store.Followers(ctx); err == nil {
 			s.followers = list
 		} else if last := n.seen.Load(); last != nil { // its own checks tell of the store

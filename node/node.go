@@ -65,6 +65,7 @@ type Node struct {
 	store     store
 	kept      nodestore.Store
 	bulk      *bulk.Runner
+	live      admin.Live
 	audit     *audit.Log                             // nil: it is switched off
 	answered  func(answer []byte, ended bool) string // what is kept of answers for the audit log; nil: nothing
 	missed    func(ctx context.Context) error        // tells the journal of calls that it could not be told of
@@ -89,6 +90,7 @@ type Node struct {
 	progress  *holdfast.Progress
 	seen      atomic.Pointer[seen]
 	secrets   *folder                                   // of channels
+	people    peopled                                   // whether there are people who sign in
 	peers     atomic.Pointer[map[string]transport.Peer] // who may send, by source
 }
 
@@ -155,6 +157,7 @@ func (n *Node) serve(ctx context.Context) (err error) {
 			{Name: "reload", Run: n.watchReload},
 			{Name: "activity", Run: n.activity().Run},
 			{Name: "bulk actions", Run: n.bulk.Run},
+			{Name: "live", Run: n.live.Run},
 			{Name: "endpoints", Run: n.finishForwards},
 		},
 		atOnce(stop, run.Part{Name: "outbox", Run: n.site.Run}),
@@ -228,22 +231,26 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := n.people.look(ctx, n.kept.People); err != nil {
+		return err
+	}
 	protected, err := authRequired(ctx, n.cfg, n.store, n.log)
 	if err != nil {
 		return err
 	}
 	service := &admin.Service{
-		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Activity: n.kept.Activity, Bulks: n.kept.Bulks, Calls: n.store, Track: n.site, Stopping: n.halt.stop.Done(), Journal: n.store,
+		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Activity: n.kept.Activity, ActivityOff: !n.cfg.Activity, Bulks: n.kept.Bulks, Calls: n.store, Track: n.site, Stopping: n.halt.stop.Done(), Journal: n.store,
 		Records: n.kept.Audit, AuditLag: n.auditLag, AuditFailures: n.auditFailures, AuditLog: n.audit, Verifier: &n.watch, Keeps: n.keeps(),
 		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.site.Dispatcher().Lane, Waiters: &n.waiters, Control: n.site.Dispatcher(), Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
+		People: n.kept.People, Peopled: n.people.appeared, Factors: factors{n.secrets, n.kept.People},
 		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 	}
 	n.role.operate(service)
-	n.bulk, n.missed = n.bulkRunner(service), service.TellMissed
+	n.bulk, n.live, n.missed = n.bulkRunner(service), admin.Live{Service: service}, service.TellMissed
 	server := &httpapi.Server{
 		Service:   service,
-		MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,
+		MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Closed: n.closed, Anybody: n.cfg.Tokens == config.TokensNever,
 		Mounts: append(slices.Concat(receiver, n.role.mounts),
 			httpapi.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz), Open: true},
 			httpapi.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz), Open: true},

@@ -33,7 +33,7 @@ func (n *Node) addNotificaties(r *role, hub *admin.Hub, sender *webhook.Sender) 
 	}
 	var service *admin.Service
 	s := &notificaties.Server{
-		Book: hub.Book, Publisher: hub.Publisher, URL: conf.URL, Path: conf.Path, Leeway: conf.Leeway, Unprotected: conf.Callbacks == config.CallbacksAny, Logger: n.log,
+		Book: hub.Book, Publisher: hub.Publisher, URL: conf.URL, Path: conf.Path, Leeway: conf.Leeway, Most: conf.Abonnementen, Unprotected: conf.Callbacks == config.CallbacksAny, Logger: n.log,
 		StrictHosts: conf.Hosts == config.HostsDotted, PlainFaults: conf.Faults == config.FaultsPlain,
 		Client: func(id string) (notificaties.Client, bool) { return clientOf(conf, id) },
 		Seal: func(sub *fanout.Subscription, secret string) (string, error) {

@@ -28,8 +28,9 @@ func Offline(ctx context.Context, c *config.Config) (url string, stop func() err
 	if err != nil {
 		return "", nil, err
 	}
+	kept := nodestore.New(db, nil)
 	operators := &httpapi.Server{Service: &admin.Service{
-		Outbox: db, Enqueuer: db, Inbox: db, Tokens: nodestore.New(db, nil).Tokens, Name: "offline",
+		Outbox: db, Enqueuer: db, Inbox: db, Tokens: kept.Tokens, People: kept.People, Name: "offline",
 		Destinations: func() []admin.Destination { return nil },
 	}}
 	handler, err := operators.Handler()

@@ -45,7 +45,7 @@ func (n *Node) withOffice(o *office) role {
 		parts: []run.Part{{Name: "notifications", Run: o.channels.Run}, {Name: "notification sweeper", Run: o.sweeper.Run}},
 		operate: func(s *admin.Service) {
 			s.Notifier, s.Notify, s.Directory, s.Channels = o.desk, n.store, o.books.Store(), o.channels
-			s.Vault = &vault{folder: n.secrets, holders: []keyring.Holder{channelSecrets{n.secrets, o.books.Store()}}}
+			s.Vault = &vault{folder: n.secrets, holders: []keyring.Holder{channelSecrets{n.secrets, o.books.Store()}, factors{n.secrets, n.kept.People}}}
 		},
 		look: o.look,
 		sow:  func(ctx context.Context, file string) error { return n.sow(ctx, o, file) },

@@ -42,13 +42,16 @@ func (a *Audit) EraseValues(ctx context.Context, log *rows.AuditLog, s *audit.St
 }
 
 func eraseAll(tx side.Tx, log *rows.AuditLog, s *audit.Step) (int64, error) {
-	d := audit.Decision{Reason: s.Reason, Log: log.Origin}
+	d, tell := audit.Decision{Reason: s.Reason, Log: log.Origin}, s.Tell
+	if err := tx.Read(isRevoked, []any{log.Site}, func(side.Scan) error { tell = false; return nil }); err != nil {
+		return 0, err
+	}
 	for _, p := range s.Places {
 		n, err := tx.Exec(eraseValue, log.Log, p.Seq, p.Field)
 		if err != nil {
 			return 0, err
 		}
-		if n > 0 && s.Tell {
+		if n > 0 && tell {
 			if err := tx.Put(&rows.AuditErasure{Log: log.Log, Seq: p.Seq, Field: p.Field, Reason: s.Reason, Since: rows.Now}); err != nil {
 				return 0, err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/audit"
 	"github.com/holdfast-mq/holdfast/internal/cursor"
+	"github.com/holdfast-mq/holdfast/internal/search"
 	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/rows"
 )
@@ -40,13 +41,6 @@ const (
 	countAuditFaults = `SELECT count(*) FROM (SELECT 1 FROM hf_audit WHERE failed = TRUE AND at >= $1 LIMIT $2) AS x`
 	oldestAudit      = `SELECT at FROM hf_audit WHERE at > $1 ORDER BY at, log, seq LIMIT 1`
 	newestAudit      = `SELECT at FROM hf_audit WHERE at > $1 ORDER BY at DESC, log DESC, seq DESC LIMIT 1`
-)
-
-// What a page may cost. The rows are looked at in steps, and the time is read after each.
-const (
-	queryStep = 250
-	queryRows = 20 * queryStep
-	queryTime = 50 * time.Millisecond
 )
 
 var _ audit.Records = (*Audit)(nil)
@@ -131,15 +125,7 @@ func (a *Audit) query(ctx context.Context, q *audit.Query, page *audit.Page) err
 		return err
 	}
 	limit := min(max(q.Limit, 1), audit.MaxPage)
-	for began, looked := time.Now(), 0; ; looked += queryStep {
-		if looked >= queryRows || looked > 0 && time.Since(began) >= queryTime {
-			page.Next, page.LookedUntil = at.cursor(), time.UnixMicro(at.at).UTC()
-			return nil
-		}
-		step := min(queryStep, limit+1)
-		if looked > 0 {
-			step = queryStep
-		}
+	for bound, step := search.Begin(), min(search.Step, limit+1); ; step = search.Step {
 		found, err := a.step(ctx, sql, append([]any{from, at.at, at.log, at.seq, int64(step)}, key...))
 		if err != nil {
 			return err
@@ -160,6 +146,10 @@ func (a *Audit) query(ctx context.Context, q *audit.Query, page *audit.Page) err
 			at = r.place
 		}
 		if len(found) < step {
+			return nil
+		}
+		if bound.Over(search.Step) {
+			page.Next, page.LookedUntil = at.cursor(), time.UnixMicro(at.at).UTC()
 			return nil
 		}
 	}

@@ -14,6 +14,10 @@ import (
 // usualName is the name of the one row of hf_schedule, and the subject of its journal entries.
 const usualName = "subscriptions"
 
+// givenUp stands for a schedule that an operator has given up. The row stays: it has the version of that, and what waits
+// may move.
+const givenUp = "null"
+
 const (
 	usualNow  = `SELECT version, 0, 0, 0 FROM hf_schedule WHERE name = $1`
 	readUsual = `SELECT schedule, former, version, actor, changed, waiting, rounds, moved, hf_now() - changed FROM hf_schedule WHERE name = $1`
@@ -30,6 +34,9 @@ func (f *Fanout) Usual(ctx context.Context) (u fanout.Usual, err error) {
 		if json.Unmarshal([]byte(former), &u.Former) != nil {
 			u.Former = nil // what waits is moved later, and never sooner
 		}
+		if u.GivenUp = schedule == givenUp; u.GivenUp {
+			return err
+		}
 		if json.Unmarshal([]byte(schedule), &u.Schedule) != nil || u.Schedule.Validate() != nil {
 			u.Schedule, u.Rounds = fanout.DefaultSchedule(), 0
 		}
@@ -43,9 +50,11 @@ func (f *Fanout) Usual(ctx context.Context) (u fanout.Usual, err error) {
 
 // PutUsual implements fanout.UsualStore.
 func (f *Fanout) PutUsual(ctx context.Context, u fanout.Usual, actor string) (version int64, err error) {
-	var schedule, former []byte
-	if err = u.Schedule.Validate(); err == nil {
-		schedule, err = json.Marshal(u.Schedule)
+	schedule, former := []byte(givenUp), []byte(nil)
+	if !u.GivenUp {
+		if err = u.Schedule.Validate(); err == nil {
+			schedule, err = json.Marshal(u.Schedule)
+		}
 	}
 	if err == nil {
 		former, err = json.Marshal(u.Former)
@@ -54,6 +63,9 @@ func (f *Fanout) PutUsual(ctx context.Context, u fanout.Usual, actor string) (ve
 		e := &holdfast.Entry{Kind: holdfast.SchedulePut, Subject: usualName, Code: "next", Detail: schedule, Actor: actor}
 		if u.Waiting {
 			e.Code = "waiting"
+		}
+		if u.GivenUp {
+			e.Code, e.Detail = holdfast.ScheduleReset, fmt.Appendf(nil, `{"apply":%q}`, e.Code)
 		}
 		version, err = f.change(ctx, usualNow, usualName, u.Version, false, e, func(tx side.Tx, _ *fanoutRow, version int64) error {
 			return tx.Put(&rows.Schedule{

@@ -38,7 +38,10 @@ const (
 	siteReports = `SELECT node, at FROM hf_site_health WHERE site = $1`
 	dropReport  = `DELETE FROM hf_site_health WHERE site = $1 AND node = $2`
 	dropReports = `DELETE FROM hf_site_health WHERE site = $1`
-	seeSite     = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
+	// nobody will confirm what a site that is revoked was to erase
+	dropErasures = `DELETE FROM hf_audit_erasure WHERE log IN (SELECT log FROM hf_audit_log WHERE site = $1)`
+	isRevoked    = `SELECT 1 FROM hf_site WHERE name = $1 AND revoked IS NOT NULL`
+	seeSite      = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
 )
 
 // Sites keeps the sites of a central.
@@ -72,8 +75,10 @@ func (s *Sites) RotateSite(ctx context.Context, name string, token [32]byte, now
 func (s *Sites) RevokeSite(ctx context.Context, name, actor string) error {
 	e := &holdfast.Entry{Kind: holdfast.SiteRevoked, Subject: name, Actor: actor}
 	if err := named(ctx, s.db, side.Cost{LastRoom: true}, e, holdfast.ErrNotFound, func(tx side.Tx) (int64, error) {
-		if _, err := tx.Exec(dropReports, name); err != nil {
-			return 0, err
+		for _, drop := range []string{dropReports, dropErasures} {
+			if _, err := tx.Exec(drop, name); err != nil {
+				return 0, err
+			}
 		}
 		return tx.Exec(revokeSite, name)
 	}); err != nil {

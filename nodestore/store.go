@@ -20,6 +20,7 @@ import (
 // while the database is open.
 type Store struct {
 	Tokens     *Tokens
+	People     *People
 	Sites      *Sites
 	Directory  *Directory
 	Operations *Operations
@@ -33,9 +34,9 @@ type Store struct {
 
 // New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
 func New(db side.Base, log *slog.Logger) Store {
-	s := db.Side()
+	s, log := db.Side(), cmp.Or(log, slog.New(slog.DiscardHandler))
 	return Store{
-		Tokens: &Tokens{s, cmp.Or(log, slog.New(slog.DiscardHandler))}, Sites: &Sites{s}, Directory: &Directory{s},
+		Tokens: &Tokens{s, log}, People: &People{s, log}, Sites: &Sites{s}, Directory: &Directory{s},
 		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s}, Telemetry: &Telemetry{s}, SiteCalls: &SiteCalls{s}, Fanout: &Fanout{s}, Bulks: &Bulks{s},
 	}
 }

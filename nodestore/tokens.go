@@ -32,7 +32,7 @@ type Tokens struct {
 
 // CreateToken keeps an API token as the hash of its secret. rights is what it may do, as a text that
 // the API reads. The token ends after lasts; zero: it does not end. ErrConflict means that the name
-// is taken. Tokens of a day at most that ended a day ago are deleted.
+// is taken, ErrNotFound that there is no subscription for which it is to be. Tokens of a day at most that ended a day ago are deleted.
 func (t *Tokens) CreateToken(ctx context.Context, name, rights string, lasts time.Duration, hash [32]byte, actor string) error {
 	about := map[string]string{"role": rights}
 	if lasts > 0 {
@@ -46,6 +46,9 @@ func (t *Tokens) CreateToken(ctx context.Context, name, rights string, lasts tim
 	if err == nil {
 		e := &holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail}
 		err = named(ctx, t.db, side.Cost{LastRoom: true}, e, holdfast.ErrConflict, func(tx side.Tx) (int64, error) {
+			if err := checkVisits(tx, rights); err != nil {
+				return 0, err
+			}
 			added, err := tx.Add(&rows.Token{Name: name, Role: rights, Hash: hash[:], Created: rows.Now, Used: rows.None, Until: rows.None})
 			if err == nil && added > 0 && lasts > 0 {
 				_, err = tx.Exec(endCaller, name, rows.Micros(lasts))

@@ -2,10 +2,12 @@ package nodestore
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/fanout"
 	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/rows"
@@ -57,11 +59,7 @@ func dropVisits(tx side.Tx, destination, actor string) error {
 	if err := tx.Read(visits, []any{""}, func(scan side.Scan) error {
 		var name, role string
 		err := scan(&name, &role)
-		var may struct {
-			Rights       []string `json:"rights"`
-			Destinations []string `json:"destinations"`
-		}
-		if json.Unmarshal([]byte(role), &may) == nil && slices.Contains(may.Rights, "portal") && slices.Contains(may.Destinations, destination) {
+		if slices.Contains(visited(role), destination) {
 			names = append(names, name)
 		}
 		return err
@@ -69,4 +67,41 @@ func dropVisits(tx side.Tx, destination, actor string) error {
 		return err
 	}
 	return dropTokens(tx, names, actor)
+}
+
+// visited returns the destinations of a subscriber's token; of any other, none.
+func visited(role string) []string {
+	var may struct {
+		Rights       []string `json:"rights"`
+		Destinations []string `json:"destinations"`
+	}
+	if json.Unmarshal([]byte(role), &may) != nil || !slices.Contains(may.Rights, "portal") {
+		return nil
+	}
+	return may.Destinations
+}
+
+// stays makes the end of a subscription wait for this transaction.
+const stays = `UPDATE hf_subscription SET until = 0 WHERE id = $1 AND until = 0`
+
+// checkVisits returns ErrNotFound unless there are all subscriptions of a subscriber's token. One that is being
+// deleted by another node drops the token, or has ended before.
+func checkVisits(tx side.Tx, role string) error {
+	for _, destination := range visited(role) {
+		id, ok := fanout.SubscriptionOf(destination)
+		if !ok {
+			continue
+		}
+		n, err := tx.Exec(stays, id)
+		if err == nil && n == 0 { // perhaps another node has replaced what stood there when the statement began
+			n, err = tx.Exec(stays, id)
+		}
+		if err == nil && n == 0 {
+			err = fmt.Errorf("there is no subscription %.128q: %w", id, holdfast.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -112,8 +112,9 @@ type Query struct {
 
 // Page is one page of copies.
 type Page struct {
-	Records []Record
-	Next    string // empty: no more
+	Records     []Record
+	Next        string    // empty: no more
+	LookedUntil time.Time // when the oldest copy came that was looked at so far; zero: the page is full, or the last one
 }
 
 // KPIs are the numbers of NO-17.

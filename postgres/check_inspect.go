@@ -18,7 +18,7 @@ type Inspection struct {
 	Parked         map[string]int64  // by destination
 	Waiting        []string          // destinations with pending messages
 	Held           map[string]string // destinations whose lane is held, with the reason
-	Admins         int               // number of tokens with the role admin that do not end
+	Admins         int               // number of tokens and people with the role admin for good
 	Sites          int               // number of enrolled sites that are not revoked
 	Gap            *Gap              // of a history that nobody has acknowledged; may be nil
 }
@@ -29,7 +29,9 @@ const (
 		FROM hf_lane AS l ORDER BY 1`
 	inspectAdmins    = `SELECT count(*) FROM hf_token WHERE role = 'admin' AND until IS NULL`
 	inspectSites     = `SELECT count(*) FROM hf_site WHERE enrolled IS NOT NULL AND revoked IS NULL`
+	inspectPeople    = `SELECT count(*) FROM hf_person WHERE role = 'admin' AND password <> '' AND disabled IS NULL`
 	sitesSince       = 3 // the migration that makes the table
+	peopleSince      = 7 // the same of people
 	readOnlyFromHere = `SET default_transaction_read_only = on; SET enable_seqscan = off; SET enable_bitmapscan = off`
 )
 
@@ -94,6 +96,13 @@ func (in *Inspection) content(ctx context.Context, conn *pgx.Conn) error {
 	}
 	if err := conn.QueryRow(ctx, inspectAdmins).Scan(&in.Admins); err != nil {
 		return err
+	}
+	if in.Schema >= peopleSince {
+		people := 0
+		if err := conn.QueryRow(ctx, inspectPeople).Scan(&people); err != nil {
+			return err
+		}
+		in.Admins += people
 	}
 	if in.Schema >= sitesSince {
 		if err := conn.QueryRow(ctx, inspectSites).Scan(&in.Sites); err != nil {

@@ -393,3 +393,24 @@ func TestAGoodbyeIsTold(t *testing.T) {
 		}
 	}
 }
+
+// SF-15: a node whose lease others have taken over counts nothing twice, neither before it has noticed nor after.
+func TestCountersOfALostLease(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	o := quick("a")
+	o.Lease = 10 * time.Second
+	a := opened(t, dsn, o)
+	put(t, a, numbered(7, holdfast.Message{})...)
+	opened(t, dsn, quick("b"))
+	waittest.Until(t, "b has not heard of a for a while", func() bool {
+		pass(t, dsn, time.Minute)
+		return number(t, dsn, "SELECT count(*) FROM hf_node WHERE name = 'a'") == 0
+	})
+	waittest.Until(t, "a has its name again", func() bool {
+		if c := a.Counts(); c.Pending != 7 {
+			t.Fatalf("%d messages are pending, want 7", c.Pending)
+		}
+		return number(t, dsn, "SELECT count(*) FROM hf_node WHERE name = 'a'") == 1
+	})
+}

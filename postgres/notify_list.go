@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/cursor"
+	"github.com/holdfast-mq/holdfast/internal/search"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -149,15 +150,19 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 		}
 	}
 	if !q.To.IsZero() && q.After == "" {
-		if before, err = db.seqAt(ctx, q.To.Add(unordered)); err != nil {
+		if before, err = search.SeqAt(ctx, q.To.Add(search.Late), func(ctx context.Context, seq int64) (int64, time.Time, error) {
+			return db.from(ctx, notificationFrom, seq)
+		}); err != nil {
 			return p, err
 		}
 	}
 	found, next, err := db.walkNotes(ctx, q, before)
-	if err != nil || len(found) == 0 {
-		return notify.Page{Next: next}, err
+	if err == nil && next != 0 && len(found) < pageOf(q) {
+		_, p.LookedUntil, err = db.from(ctx, notificationFrom, next)
 	}
-	p.Next = next
+	if p.Next = cursor.Format(next); err != nil || len(found) == 0 {
+		return p, err
+	}
 	return p, db.read(ctx, readNotifications, []any{found}, func(rows pgx.Rows) error {
 		w, err := db.scanCopy(rows)
 		w.r.Stuck = q.IsStuck(&w.r, db.clock.wall(w.now))
@@ -165,10 +170,6 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 		return err
 	})
 }
-
-// unordered bounds how long a row may take from its number to its commit. Apart from that, numbers
-// follow the time of creation.
-const unordered = time.Minute
 
 // noteWalk walks back through the tables, for a bounded number of rows.
 type noteWalk struct {
@@ -182,29 +183,32 @@ type noteWalk struct {
 	looked int
 }
 
+// pageOf returns how many rows a page has.
+func pageOf(q *notify.Query) int { return min(max(cmp.Or(q.Limit, 50), 1), 500) }
+
 // walkNotes returns the rows that it found and where the next page begins. Most pages are full
 // after a few rows, so it reads few at first, then more.
-func (db *DB) walkNotes(ctx context.Context, q *notify.Query, before int64) (found []int64, next string, err error) {
-	w := noteWalk{clock: db.clock, q: q, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), shows: q.Filter(), last: before}
+func (db *DB) walkNotes(ctx context.Context, q *notify.Query, before int64) (found []int64, next int64, err error) {
+	w := noteWalk{clock: db.clock, q: q, limit: pageOf(q), shows: q.Filter(), last: before}
 	sql := walkNotifications
 	if q.Waits() {
 		sql = walkWaiting
 	}
 	for size := 2 * w.limit; ; size *= 8 {
-		size = min(size, looked-w.looked)
+		size = min(size, search.Rows-w.looked)
 		read := 0
 		if err := db.read(ctx, sql, []any{w.last, size}, func(rows pgx.Rows) error {
 			read++
 			return w.row(rows)
 		}); err != nil {
-			return nil, "", err
+			return nil, 0, err
 		}
 		w.looked += read
 		switch {
 		case w.past || read < size && len(w.found) < w.limit:
-			return w.found, "", nil
-		case len(w.found) == w.limit || w.looked >= looked:
-			return w.found, cursor.Format(w.last), nil
+			return w.found, 0, nil
+		case len(w.found) == w.limit || w.looked >= search.Rows:
+			return w.found, w.last, nil
 		}
 	}
 }
@@ -223,27 +227,9 @@ func (w *noteWalk) row(rows pgx.Rows) error {
 		return nil // a message without a notification
 	}
 	r := row.finish(w.clock, w.q)
-	w.past = !w.q.From.IsZero() && r.Created.Before(w.q.From.Add(-unordered))
+	w.past = !w.q.From.IsZero() && r.Created.Before(w.q.From.Add(-search.Late))
 	if !w.past && w.shows(r) {
 		w.found = append(w.found, seq)
 	}
 	return nil
-}
-
-// seqAt returns the first seq among rows that were created at the instant or later.
-func (db *DB) seqAt(ctx context.Context, at time.Time) (int64, error) {
-	low, high := int64(0), int64(never)
-	for low < high {
-		middle := low + (high-low)/2
-		var seq, created int64
-		if err := db.read(ctx, notificationFrom, []any{middle}, func(rows pgx.Rows) error { return rows.Scan(&seq, &created) }); err != nil {
-			return 0, err
-		}
-		if seq != 0 && db.clock.wall(created).Before(at) {
-			low = seq + 1
-		} else {
-			high = middle
-		}
-	}
-	return low, nil
 }

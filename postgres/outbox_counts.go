@@ -119,27 +119,33 @@ func (t *counters) add(tx *ownTx) {
 	t.rows += len(tx.counts) + 1
 }
 
-// restart drops the changes that are stored under a former owner number.
+// restart counts the changes that are stored under a former owner number as those of others.
 func (t *counters) restart(owner int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for lane, c := range t.own.lanes {
+		t.others.add(lane, c)
+	}
+	t.others.inbox += t.own.inbox
+	t.others.kept += t.own.kept
 	t.owner, t.rows = owner, 0
 	t.own = sums{lanes: map[int32]holdfast.LaneCounts{}}
 }
 
-// count reads the changes of other owners.
+// count reads the changes of other owners. If others have taken over this node's lease, its own
+// changes are among theirs already: then it reads nothing, and the next heartbeat finds out.
 func (db *DB) count(ctx context.Context) error {
 	t, turn := db.tally, db.names.now()
 	t.mu.Lock()
 	owner := t.owner
 	t.mu.Unlock()
-	s := sums{lanes: map[int32]holdfast.LaneCounts{}}
+	s, lost := sums{lanes: map[int32]holdfast.LaneCounts{}}, false
 	if err := db.read(ctx, readTally, []any{owner}, func(rows pgx.Rows) error {
 		var lane int32
 		var name string
 		var c holdfast.LaneCounts
 		var inbox, kept int64
-		if err := rows.Scan(&lane, &name, &c.Pending, &c.Parked, &c.Expired, &inbox, &kept); err != nil {
+		if err := rows.Scan(&lost, &lane, &name, &c.Pending, &c.Parked, &c.Expired, &inbox, &kept); err != nil {
 			return err
 		}
 		if lane != 0 {
@@ -154,7 +160,7 @@ func (db *DB) count(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.owner == owner {
+	if t.owner == owner && !lost {
 		t.others = s
 	}
 	return nil

@@ -328,7 +328,7 @@ const (
 	insertTally = `INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)
 		SELECT $1, * FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])`
 	readLane  = `SELECT destination FROM hf_lane WHERE lane = $1`
-	readTally = `SELECT t.lane, coalesce(l.destination, ''), t.pending, t.parked, t.expired, t.inbox, t.kept FROM (
+	readTally = `SELECT NOT EXISTS (SELECT FROM hf_node WHERE owner = $1), t.lane, coalesce(l.destination, ''), t.pending, t.parked, t.expired, t.inbox, t.kept FROM (
 			SELECT lane, sum(pending)::bigint AS pending, sum(parked)::bigint AS parked, sum(expired)::bigint AS expired, sum(inbox)::bigint AS inbox, sum(kept)::bigint AS kept
 			FROM hf_tally WHERE owner <> $1 GROUP BY lane) AS t LEFT JOIN hf_lane AS l USING (lane)`
 	// countNobodys counts rows of changes that no node has in memory; sumUpNobodys sums up some of

@@ -33,6 +33,8 @@ const (
 	// A list first finds the rows that it shows. Each of these statements reads a bounded number of
 	// rows before $1, newest first.
 	listRecords = `SELECT ` + recordColumns + recordTables + ` WHERE m.seq = ANY ($1::bigint[]) ORDER BY m.seq DESC`
+	listTexts   = `SELECT m.seq, coalesce(substr(` + payloadOf + `, 1, 65536), '') FROM hf_message AS m WHERE m.seq = ANY ($1::bigint[])`
+	messageFrom = `SELECT seq, created FROM hf_message WHERE seq >= $1 ORDER BY seq LIMIT 1`
 	listAside   = `SELECT seq FROM hf_final AS f WHERE f.state IN (3, 4, 5) AND f.lane > 0
 		AND (f.state, f.seq) < ($2, $1) AND f.state >= $2 ORDER BY f.state DESC, f.seq DESC LIMIT $3`
 	listAsideOf = `SELECT seq FROM hf_final AS f WHERE f.state IN (3, 4, 5) AND f.lane >= 0

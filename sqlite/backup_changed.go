@@ -32,7 +32,7 @@ func (db *DB) ChangedSince(ctx context.Context, copied string) (bool, error) {
 }
 
 // contentMark reads values of which at least one changes whenever the content does.
-func contentMark(ctx context.Context, db *sql.DB) (m [11]sql.NullString, err error) {
+func contentMark(ctx context.Context, db *sql.DB) (m [12]sql.NullString, err error) {
 	to := make([]any, len(m))
 	for i := range m {
 		to[i] = &m[i]

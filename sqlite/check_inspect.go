@@ -33,7 +33,7 @@ type Inspection struct {
 	Parked    map[string]int64  // by destination, of the newest ParkedMost
 	Waiting   []string          // destinations with pending messages
 	Held      map[string]string // destinations whose lane is held, and why
-	Admins    int               // tokens with the role admin that do not end
+	Admins    int               // tokens and people with the role admin for good
 	Sites     int               // enrolled and not revoked
 	Integrity Integrity
 	Rows      RowCheck // of as many rows as the time allows
@@ -216,6 +216,9 @@ func (in *Inspection) schema(ctx context.Context, db *sql.DB) error {
 // sitesSince is the number of the migration that makes the table of sites.
 const sitesSince = 3
 
+// peopleSince is the number of the migration that makes the table of people.
+const peopleSince = 7
+
 // content reads what an operator asks first.
 func (in *Inspection) content(ctx context.Context, db *sql.DB) error {
 	var noted, written sql.NullInt64
@@ -254,6 +257,13 @@ func (in *Inspection) content(ctx context.Context, db *sql.DB) error {
 	}
 	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM hf_token WHERE role = 'admin' AND until IS NULL`).Scan(&in.Admins); err != nil {
 		return err
+	}
+	if in.Schema >= peopleSince {
+		people := 0
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM hf_person WHERE role = 'admin' AND password <> '' AND disabled IS NULL`).Scan(&people); err != nil {
+			return err
+		}
+		in.Admins += people
 	}
 	if in.Schema >= sitesSince {
 		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM hf_site WHERE enrolled IS NOT NULL AND revoked IS NULL`).Scan(&in.Sites); err != nil {

@@ -144,6 +144,9 @@ func child(role string, args []string) {
 	case "audit":
 		auditSurge(args)
 		return
+	case "events":
+		eventSurge(args)
+		return
 	}
 	p := &tap{}
 	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{Source: "test", Adopt: true}.With(p.wrap))

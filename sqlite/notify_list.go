@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/cursor"
+	"github.com/holdfast-mq/holdfast/internal/search"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -186,19 +187,23 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 	}
 	defer func() { _ = tx.end() }()
 	if !q.To.IsZero() && q.After == "" {
-		if before, err = db.seqAt(ctx, tx, q.To); err != nil {
+		if before, err = search.SeqAt(ctx, q.To, func(ctx context.Context, seq int64) (int64, time.Time, error) {
+			return tx.from(ctx, db, notificationFrom, seq)
+		}); err != nil {
 			return p, err
 		}
 	}
 	found, next, err := db.walk(ctx, tx, q, before)
-	if err != nil || len(found) == 0 {
-		return notify.Page{Next: next}, err
+	if err == nil && next != 0 && len(found) < pageOf(q) {
+		_, p.LookedUntil, err = tx.from(ctx, db, notificationFrom, next)
+	}
+	if p.Next = cursor.Format(next); err != nil || len(found) == 0 {
+		return p, err
 	}
 	seqs, err := json.Marshal(found)
 	if err != nil {
 		return p, err
 	}
-	p.Next = next
 	now := db.clock.wall(db.clock.now())
 	return p, tx.each(ctx, readNotifications, func(rows *sql.Rows) error {
 		r, _, err := db.scanCopy(rows)
@@ -208,57 +213,38 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 	}, string(seqs))
 }
 
+// pageOf returns how many rows a page has.
+func pageOf(q *notify.Query) int { return min(max(cmp.Or(q.Limit, 50), 1), 500) }
+
 // walk goes backwards through a bounded part of the table. It returns what it found and where the
 // next page begins.
-func (db *DB) walk(ctx context.Context, tx *snapshot, q *notify.Query, before int64) (found []int64, next string, err error) {
-	limit, shows, from := min(max(cmp.Or(q.Limit, 50), 1), 500), q.Filter(), walkNotifications
+func (db *DB) walk(ctx context.Context, tx *snapshot, q *notify.Query, before int64) (found []int64, next int64, err error) {
+	limit, shows, from := pageOf(q), q.Filter(), walkNotifications
 	if q.Waits() {
 		from = walkWaiting
 	}
-	rows, err := tx.QueryContext(ctx, queries[from], before, looked)
+	rows, err := tx.QueryContext(ctx, queries[from], before, search.Rows)
 	if err != nil {
-		return nil, "", err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	now, n, last := db.clock.wall(db.clock.now()), 0, int64(0)
 	for len(found) < limit && rows.Next() {
 		var w walked
 		if err := rows.Scan(w.dest()...); err != nil {
-			return nil, "", err
+			return nil, 0, err
 		}
 		r := w.finish(db)
 		if !q.From.IsZero() && r.Created.Before(q.From) {
-			return found, "", nil // all rows that follow are older too
+			return found, 0, nil // all rows that follow are older too
 		}
 		r.Stuck = q.IsStuck(r, now)
 		if n, last = n+1, r.Seq; shows(r) {
 			found = append(found, last)
 		}
 	}
-	if len(found) == limit || n == looked {
-		next = cursor.Format(last)
+	if len(found) == limit || n == search.Rows {
+		next = last
 	}
 	return found, next, rows.Err()
-}
-
-// seqAt returns the first seq of a row that was created at or after an instant. Rows are in the
-// order of their creation.
-func (db *DB) seqAt(ctx context.Context, tx *snapshot, at time.Time) (int64, error) {
-	low, high := int64(0), int64(never)
-	for low < high {
-		middle := low + (high-low)/2
-		var seq, created int64
-		err := tx.QueryRowContext(ctx, queries[notificationFrom], middle).Scan(&seq, &created)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			high = middle
-		case err != nil:
-			return 0, err
-		case db.clock.wall(created).Before(at):
-			low = seq + 1
-		default:
-			high = middle
-		}
-	}
-	return low, nil
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/internal/cursor"
+	"github.com/holdfast-mq/holdfast/internal/search"
 )
 
 // looked is how many rows one List call reads if no index fits the query, and how many waiting rows
@@ -29,12 +29,7 @@ func (db *DB) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error)
 }
 
 func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err error) {
-	l := listing{db: db, states: q.States, held: q.Held, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), before: never}
-	if q.After != "" && !q.Held {
-		if l.before, err = cursor.Parse(q.After); err != nil {
-			return p, err
-		}
-	}
+	l := &listing{db: db, q: q, limit: min(max(cmp.Or(q.Limit, 50), 1), 500)}
 	if l.tx, err = db.snapshot(ctx); err != nil {
 		return p, err
 	}
@@ -47,44 +42,41 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 		case err != nil:
 			return p, err
 		}
-		l.lane, l.destination = lane, q.Destination
+		l.lane = lane
 	}
-	if q.Held {
-		p.Next, err = l.findHeld(ctx, q.After)
-	} else {
-		var next int64
-		next, err = l.find(ctx)
-		p.Next = cursor.Format(next)
+	if !q.Held {
+		return search.List(ctx, q, l)
 	}
-	if err != nil {
+	if p.Next, err = l.findHeld(ctx, q.After); err != nil {
 		return p, err
 	}
-	p.Records, err = l.records(ctx)
+	p.Records, err = l.Records(ctx, l.found)
+	p.Records = slices.DeleteFunc(p.Records, func(r holdfast.Record) bool { return !q.Selects(&r) || r.HeldUntil.IsZero() })
 	return p, err
 }
 
-// listing is one List call. First it finds the rows of its page, then it reads them.
+// listing is one List call, and what its search finds.
 type listing struct {
-	db          *DB
-	tx          *snapshot
-	states      []holdfast.State // empty: all
-	held        bool             // only held messages
-	destination string           // empty: all
-	lane        any              // the lane's number; nil: all
-	limit       int
-	before      int64
-	found       []int64
+	db     *DB
+	tx     *snapshot
+	q      *holdfast.Query
+	lane   any // the lane's number; nil: all
+	limit  int
+	before int64
+	found  []int64
 }
 
 func (l *listing) wants(s holdfast.State) bool {
-	return len(l.states) == 0 || slices.Contains(l.states, s)
+	return len(l.q.States) == 0 || slices.Contains(l.q.States, s)
 }
 
-// find fills found, newest first, and returns where the next page begins, or 0.
-func (l *listing) find(ctx context.Context) (next int64, err error) {
+// Find implements search.Source.
+func (l *listing) Find(ctx context.Context, before int64, limit int) (found []int64, next int64, read int, err error) {
+	l.before, l.limit, l.found = before, limit, nil
 	waiting := l.wants(holdfast.Pending)
 	if l.wants(holdfast.Delivered) || waiting && l.db.lanes.pending() > looked {
-		return l.walk(ctx)
+		next, read, err = l.walk(ctx)
+		return l.found, next, read, err
 	}
 	// These queries have their own indexes, or are answered from memory.
 	for _, q := range []struct {
@@ -93,18 +85,18 @@ func (l *listing) find(ctx context.Context) (next int64, err error) {
 	}{{holdfast.Parked, listParked}, {holdfast.Expired, listExpired}, {holdfast.Discarded, listDiscarded}} {
 		if l.wants(q.state) {
 			if err := l.each(ctx, func(seq int64) { l.found = append(l.found, seq) }, q.query, l.before, l.lane, l.limit); err != nil {
-				return 0, err
+				return nil, 0, 0, err
 			}
 		}
 	}
-	leased := l.db.lanes.leased(l.destination)
+	leased := l.db.lanes.leased(l.q.Destination)
 	if waiting {
 		if err := l.each(ctx, func(seq int64) {
 			if _, claimed := leased[seq]; !claimed && seq < l.before {
 				l.found = append(l.found, seq)
 			}
 		}, listWaiting, l.lane); err != nil {
-			return 0, err
+			return nil, 0, 0, err
 		}
 	}
 	if l.wants(holdfast.Claimed) {
@@ -114,44 +106,47 @@ func (l *listing) find(ctx context.Context) (next int64, err error) {
 			}
 		}
 	}
+	read = len(l.found)
 	slices.SortFunc(l.found, func(a, b int64) int { return cmp.Compare(b, a) })
 	if len(l.found) >= l.limit {
 		l.found = l.found[:l.limit]
-		return l.found[l.limit-1], nil
+		next = l.found[l.limit-1]
 	}
-	return 0, nil
+	return l.found, next, read, nil
 }
 
-// walk goes backwards through a bounded part of the table.
-func (l *listing) walk(ctx context.Context) (next int64, err error) {
+// walk goes backwards through a bounded part of the table. It returns where to go on, and how many
+// rows it has passed.
+func (l *listing) walk(ctx context.Context) (next int64, read int, err error) {
 	var top sql.NullInt64
 	if err := l.tx.QueryRowContext(ctx, queries[listTop], l.before).Scan(&top); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	floor := max(top.Int64-looked, 0)
-	leased := l.db.lanes.leased(l.destination)
-	rows, err := l.tx.QueryContext(ctx, queries[listWindow], l.before, floor, l.lane)
+	next = max(top.Int64-looked, 0)
+	leased := l.db.lanes.leased(l.q.Destination)
+	rows, err := l.tx.QueryContext(ctx, queries[listWindow], l.before, next, l.lane)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for len(l.found) < l.limit && rows.Next() {
+	for rows.Next() {
 		var seq int64
 		var state holdfast.State
 		if err := rows.Scan(&seq, &state); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if _, claimed := leased[seq]; claimed && state == holdfast.Pending {
 			state = holdfast.Claimed
 		}
-		if l.wants(state) {
-			l.found = append(l.found, seq)
+		if !l.wants(state) {
+			continue
+		}
+		if l.found = append(l.found, seq); len(l.found) == l.limit {
+			next = seq
+			break
 		}
 	}
-	if len(l.found) == l.limit {
-		return l.found[l.limit-1], rows.Err()
-	}
-	return floor, rows.Err()
+	return next, int(top.Int64 - next), rows.Err()
 }
 
 func (l *listing) each(ctx context.Context, yield func(seq int64), q query, args ...any) (err error) {
@@ -170,29 +165,55 @@ func (l *listing) each(ctx context.Context, yield func(seq int64), q query, args
 	return rows.Err()
 }
 
-func (l *listing) records(ctx context.Context) (list []holdfast.Record, err error) {
-	if len(l.found) == 0 {
-		return nil, nil
-	}
-	found, err := json.Marshal(l.found)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := l.tx.QueryContext(ctx, queries[listRecords], string(found))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+// Records implements search.Source.
+func (l *listing) Records(ctx context.Context, seqs []int64) (list []holdfast.Record, err error) {
+	err = l.some(ctx, listRecords, seqs, func(rows *sql.Rows) error {
 		r, err := l.db.scanRecord(rows, nil)
-		if err != nil {
-			return nil, err
-		}
-		if l.wants(r.State) && (!l.held || !r.HeldUntil.IsZero()) { // a lease may have ended meanwhile
+		if err == nil && l.wants(r.State) { // a lease may have ended meanwhile
 			list = append(list, r)
 		}
+		return err
+	})
+	return list, err
+}
+
+// Texts implements search.Source.
+func (l *listing) Texts(ctx context.Context, seqs []int64) (map[int64][]byte, error) {
+	all := make(map[int64][]byte, len(seqs))
+	return all, l.some(ctx, listTexts, seqs, func(rows *sql.Rows) error {
+		var seq int64
+		var text []byte
+		err := rows.Scan(&seq, &text)
+		all[seq] = text
+		return err
+	})
+}
+
+// some reads rows by their numbers.
+func (l *listing) some(ctx context.Context, q query, seqs []int64, row func(*sql.Rows) error) error {
+	if len(seqs) == 0 {
+		return nil
 	}
-	return list, rows.Err()
+	text, err := json.Marshal(seqs)
+	if err != nil {
+		return err
+	}
+	return l.tx.each(ctx, q, row, string(text))
+}
+
+// From implements search.Source.
+func (l *listing) From(ctx context.Context, seq int64) (int64, time.Time, error) {
+	return l.tx.from(ctx, l.db, messageFrom, seq)
+}
+
+// from returns the first row of a table that has the number seq or a higher one; 0: there is none.
+func (s *snapshot) from(ctx context.Context, db *DB, q query, seq int64) (first int64, created time.Time, err error) {
+	var at int64
+	err = s.QueryRowContext(ctx, queries[q], seq).Scan(&first, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, time.Time{}, nil
+	}
+	return first, db.clock.wall(at), err
 }
 
 // leased returns the claimed messages of a lane, or of all lanes.

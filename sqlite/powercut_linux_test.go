@@ -175,7 +175,7 @@ type acks struct{ said map[string]map[string]bool }
 
 func newAcks() *acks {
 	a := &acks{map[string]map[string]bool{}}
-	for _, word := range []string{saidEnqueued, saidDelivered, saidParked, saidProcessed, saidKept, saidCalled, saidSigned} {
+	for _, word := range []string{saidEnqueued, saidDelivered, saidParked, saidProcessed, saidKept, saidCalled, saidSigned, saidPublished, saidAttempted} {
 		a.said[word] = map[string]bool{}
 	}
 	return a

@@ -169,7 +169,7 @@ func (s *salvage) rememberID(tx *writeTx, name string, id driver.Value, lost boo
 func (s *salvage) events(ctx context.Context) (err error) {
 	one := func(r sqlitefile.Row) {
 		kind, state := r.Int(2), r.Int(3)
-		if err != nil || kind < 1 || kind > int64(holdfast.SchedulePut) || state < 0 || state > int64(holdfast.Discarded) {
+		if err != nil || kind < 1 || kind > int64(holdfast.PersonRemoved) || state < 0 || state > int64(holdfast.Discarded) {
 			return
 		}
 		err = s.add(ctx, 0, func(tx *writeTx) error {

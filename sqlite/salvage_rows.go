@@ -161,6 +161,8 @@ func usable(r rows.Row) bool {
 	switch r := r.(type) {
 	case *rows.Token:
 		return r.Role != ""
+	case *rows.Person:
+		return r.Role != ""
 	case *rows.Channel:
 		if !json.Valid([]byte(r.Waits)) {
 			r.Waits = ""

@@ -35,7 +35,7 @@ func oldRowOf(table *rows.Table) (r sqlitefile.Row) {
 // the version of a site's program, nor valid again with the time at which it was revoked.
 func TestAValueThatIsLostCostsNoRow(t *testing.T) {
 	t.Parallel()
-	needed := map[string]bool{"hf_token.role": true, "hf_channel.kind": true, "hf_bundle.kind": true, "hf_bundle.id": true, "hf_audit.leaf": true}
+	needed := map[string]bool{"hf_token.role": true, "hf_person.role": true, "hf_channel.kind": true, "hf_bundle.kind": true, "hf_bundle.id": true, "hf_audit.leaf": true}
 	for _, table := range rows.Plain() {
 		if _, mended, ok := describedRow(table, oldRowOf(table)); !ok || len(mended) > 0 {
 			t.Errorf("%s: %v of a whole row are lost, %v", table.Name, mended, ok)

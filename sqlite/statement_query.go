@@ -10,6 +10,8 @@ const (
 	getRecord query = iota
 	getHistory
 	listRecords
+	listTexts
+	messageFrom
 	listWindow
 	listTop
 	listParked
@@ -115,6 +117,8 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 
 	// A list first finds the rows that it shows.
 	listRecords: `SELECT ` + recordColumns + recordTables + ` WHERE m.seq IN (SELECT value FROM json_each(?1)) ORDER BY m.seq DESC`,
+	listTexts:   `SELECT b.seq, substr(` + payloadOf + `, 1, 65536) FROM hf_body AS b WHERE b.seq IN (SELECT value FROM json_each(?1))`,
+	messageFrom: `SELECT seq, created FROM hf_message WHERE seq >= ?1 ORDER BY seq LIMIT 1`,
 	listWindow:  `SELECT seq, state FROM hf_message WHERE seq < ?1 AND seq >= ?2 AND (?3 IS NULL OR lane = ?3) ORDER BY seq DESC`,
 	listTop:     `SELECT max(seq) FROM hf_message WHERE seq < ?1`,
 
@@ -176,7 +180,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM main.sqlite_sequence WHERE name = 'hf_entry'), (SELECT max(seq) FROM hf_inbox),
 		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
 		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
-		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower),
+		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || changed || ' ' || coalesce(disabled, '')) FROM hf_person), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower),
 		(SELECT value FROM hf_meta WHERE key = 'book'), (SELECT group_concat(lane || ' ' || decided) FROM hf_lane WHERE decided IS NOT NULL)`,
 
 	storeIncarnation: `SELECT value FROM hf_meta WHERE key = 'incarnation'`,

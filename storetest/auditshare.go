@@ -102,6 +102,23 @@ func centralShares(k *kit) {
 	}
 }
 
+// revokedShares checks that nothing waits for ever for a site that was revoked.
+func revokedShares(k *kit) {
+	a, store := k.keeper()
+	defer a.stop()
+	k.ok(k.AddSite(k.ctx(), "plant", hash(1), ""))
+	k.copies(k.newLog(plantLog, "", 8), 1, 5, sites.Copy{Size: 5})
+	erase := func(target string, want ...string) {
+		k.t.Helper()
+		a.erases(k, store, audit.Erasure{Value: target}, audit.Erased{Records: 1, Values: 1})
+		equal(k, "not confirmed", k.unconfirmed(store), want)
+	}
+	erase("t0", "plant 1")
+	k.ok(k.RevokeSite(k.ctx(), "plant", ""))
+	equal(k, "not confirmed, once it is revoked", k.unconfirmed(store), nil)
+	erase("t2")
+}
+
 // siteShares checks the site's end, with its own log.
 func siteShares(k *kit) {
 	a, store := k.keeper()

@@ -21,6 +21,7 @@ func fanouts(t *testing.T, m Maker) {
 	m.run(t, map[string]func(k *kit){
 		"a change has a version, and former ones stay": versionsOfSubscriptions,
 		"who was overtaken changes nothing":            overtakenSubscriptions,
+		"a token goes with its subscription":           tokensOfTheDeleted,
 		"a book reads what has changed":                bookFollows,
 		"an event is stored with its messages":         eventWithMessages,
 		"an event that matches nothing is stored":      eventOfNothing,

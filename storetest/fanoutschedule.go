@@ -57,6 +57,16 @@ func usualSchedule(k *kit) {
 	if u, err = k.Fanout.Usual(k.ctx()); err != nil || u.Rounds != 0 || u.Moved != "" || diff.Diff(u.Former, []fanout.Schedule{fast, fanout.DefaultSchedule()}) != "" {
 		k.t.Errorf("replaced: %+v, %v", u, err)
 	}
+	gone := u.Replaced(fanout.Schedule{}, u.Schedule, true)
+	gone.GivenUp = true
+	if _, err := h.kept.PutUsual(k.ctx(), gone, "cleo"); err != nil {
+		k.t.Fatal(err)
+	}
+	configured := fanout.DefaultSchedule()
+	configured.Retries = 3
+	if got, err := k.hub().Book.Usual(k.ctx()); err != nil || !got.GivenUp || got.Set() || got.Rounds != 2 || len(got.Former) != 3 || got.Or(configured) != configured || got.Actor != "cleo" {
+		k.t.Errorf("given up: %+v, %v", got, err)
+	}
 }
 
 // movedRetries are planned anew, and nothing else is.

@@ -143,7 +143,7 @@ func filters(k *kit) {
 }
 
 func notePages(k *kit) {
-	const n = 2500
+	const n = 5500
 	var list []incoming
 	var want []holdfast.ID
 	for i := range n {
@@ -160,18 +160,22 @@ func notePages(k *kit) {
 	}
 	k.winAll(k.claimOf(notify.LanePrefix+"mail", 1000), delivered())
 	equal(k, "all", noteIDs(k.everyNote(notify.Query{Limit: 333})), want)
-	equal(k, "not delivered", noteIDs(k.everyNote(notify.Query{Status: []notify.Status{notify.Pending}, Limit: 500})), want[:1500])
-	equal(k, "delivered", noteIDs(k.everyNote(notify.Query{Status: []notify.Status{notify.Delivered}, Limit: 77})), want[1500:])
+	equal(k, "not delivered", noteIDs(k.everyNote(notify.Query{Status: []notify.Status{notify.Pending}, Limit: 500})), want[:n-1000])
+	equal(k, "delivered", noteIDs(k.everyNote(notify.Query{Status: []notify.Status{notify.Delivered}, Limit: 77})), want[n-1000:])
 	if got := k.everyNote(notify.Query{Site: "plant-3", Limit: 50}); len(got) != n/5 {
 		k.t.Errorf("%d of one site, want %d", len(got), n/5)
 	}
 	equal(k, "one of all", noteIDs(k.everyNote(notify.Query{Subject: "number 0007"})), []holdfast.ID{"n-0007"})
-	p, err := k.Notifications(k.ctx(), notify.Query{Limit: 9999})
+	p, err := k.Notifications(k.ctx(), notify.Query{Subject: "number 0007"})
+	if err != nil || len(p.Records) > 0 || p.Next == "" || p.LookedUntil.IsZero() {
+		k.t.Errorf("got %d records until %v, next %q, %v; want none yet, and how far it looked", len(p.Records), p.LookedUntil, p.Next, err)
+	}
+	p, err = k.Notifications(k.ctx(), notify.Query{Limit: 9999})
 	if err != nil || len(p.Records) != 500 {
 		k.t.Errorf("a page has %d records, %v, want 500", len(p.Records), err)
 	}
 	p, err = k.Notifications(k.ctx(), notify.Query{})
-	if err != nil || len(p.Records) != 50 {
+	if err != nil || len(p.Records) != 50 || !p.LookedUntil.IsZero() {
 		k.t.Errorf("a page has %d records, %v, want 50", len(p.Records), err)
 	}
 }

@@ -41,6 +41,7 @@ type features struct {
 	notify.DirectoryStore
 	past track.Past
 
+	People    *nodestore.People
 	Activity  *nodestore.Activity
 	Telemetry *nodestore.Telemetry
 	SiteCalls *nodestore.SiteCalls
@@ -140,7 +141,7 @@ type kit struct {
 
 func (k *kit) use(s Full) {
 	n := nodestore.New(s, nil)
-	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.Activity, n.Telemetry, n.SiteCalls, n.Fanout, n.Bulks}
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.People, n.Activity, n.Telemetry, n.SiteCalls, n.Fanout, n.Bulks}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }

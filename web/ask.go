@@ -23,37 +23,10 @@ func asking(r *http.Request, right api.Right, label, icon, tone, href string) ac
 	return a
 }
 
-// question is what a page shows that asks before something is done.
-type question struct {
-	Text, Command string
-	To, Back      string // where its form goes, and where it leads who cancels
-	Do            action
-	Fields        []field
-}
-
-// field is an input of such a page.
-type field struct {
-	Name, Label, Hint, Value string
-	Kind                     string // hidden, tick or select; empty: a line of text
-	Choices                  []string
-	Required                 bool
-}
-
 // askFirst returns a page that asks. Its form goes to the page's own path.
 func (p *Pages) askFirst(r *http.Request, rail, title string, q question) *view {
-	q.To = p.Base + r.URL.EscapedPath()
-	return &view{template: "question", title: title, rail: rail, data: &q}
-}
-
-// whole refuses a caller with a narrowed scope a page that is about the whole node, as the gate refuses a route that
-// does not keep to scopes.
-func whole(serve func(r *http.Request) (answer, error)) func(r *http.Request) (answer, error) {
-	return func(r *http.Request) (answer, error) {
-		if may := admin.Granted(r.Context()); !may.Whole() {
-			return nil, api.RoleLacking.Problem(admin.Actor(r.Context()) + " is narrowed to some sites, destinations or topics, and this is about the whole node")
-		}
-		return serve(r)
-	}
+	q.Ask, q.Action = title, p.Base+r.URL.EscapedPath()
+	return q.view(rail)
 }
 
 // instead shows on a list why its filter is refused. Any other error has a page of its own.

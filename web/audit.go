@@ -169,15 +169,15 @@ func (p *Pages) auditAskExport(r *http.Request) (answer, error) {
 	filter := auditFilter(r)
 	q := question{
 		Text: "All records that the log has now are exported, the oldest first.", Back: p.link("audit"),
-		Do:     action{Label: "Export", Icon: "out", Tone: "main"},
-		Fields: []field{{Name: "format", Label: "Format", Kind: "select", Value: "jsonl", Choices: []string{"jsonl", "csv"}}},
+		Verb: "Export", Icon: "out", Tone: "main",
+		Inputs: []input{{Name: "format", Label: "Format", Kind: "select", Value: "jsonl", Choices: []string{"jsonl", "csv"}}},
 	}
 	if all := filter.Map(); len(all) > 0 {
 		q.Back += "?" + filter.Values().Encode()
 		q.Text = "The records that the filter finds are exported, the oldest first:"
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			q.Text += " " + name + " " + all[name] + ";"
-			q.Fields = append(q.Fields, field{Name: name, Value: all[name], Kind: "hidden"})
+			q.Fields = append(q.Fields, field{name, all[name]})
 		}
 		q.Text = q.Text[:len(q.Text)-1] + "."
 	}

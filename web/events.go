@@ -90,10 +90,9 @@ func (p *Pages) askResend(r *http.Request) (answer, error) {
 		Text:    "Each subscription that it was for gets it once more, with the same webhook-id, so that a receiver can tell that it knows it.",
 		Command: "holdfast events resend " + shellQuote(id) + " --source " + shellQuote(e.Source),
 		Back:    p.eventPath(e.Source, id),
-		Do:      action{Label: "Send again", Icon: "retry", Tone: "main"},
-		Fields: []field{
-			{Name: "source", Value: e.Source, Kind: "hidden"},
-			{Name: "id", Value: string(holdfast.NewID()), Kind: "hidden"},
+		Verb:    "Send again", Icon: "retry", Tone: "main",
+		Fields: []field{{"source", e.Source}, {"id", string(holdfast.NewID())}},
+		Inputs: []input{
 			{Name: "subscription", Label: "Only to this subscription", Hint: "all that it was for", Value: r.FormValue("subscription")},
 			{Name: "matchNow", Label: "to those that it matches now, instead", Kind: "tick"},
 		},

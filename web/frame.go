@@ -44,12 +44,17 @@ func rail() [][3]string {
 	return [][3]string{
 		{"Overview", "home", ""},
 		{"Messages", "mail", "messages"},
+		{"Notifications", "bell", "notifications"},
+		{"Parked", "flag", "parked"},
 		{"Destinations", "out", "destinations"},
-		{"Events", "flag", "events"},
-		{"Subscriptions", "people", "subscriptions"},
+		{"Channels", "send", "channels"},
+		{"Lists", "people", "lists"},
+		{"Bulk actions", "list", "bulk"},
+		{"Events", "bolt", "events"},
+		{"Subscriptions", "user", "subscriptions"},
 		{"Sites", "site", "sites"},
-		{"Site calls", "send", "site-calls"},
-		{"Health", "bolt", "health"},
+		{"Site calls", "copy", "site-calls"},
+		{"Health", "check", "health"},
 		{"Activity", "clock", "activity"},
 		{"Audit", "shield", "audit"},
 		{"Settings", "gear", "settings"},
@@ -119,3 +124,13 @@ func (f *frame) With(name, value string) string {
 	}
 	return path + "?" + q.Encode()
 }
+
+// sub is what a part of a page gets: words of ours, what it is about, and the frame around it.
+type sub struct {
+	Title string
+	Of    any
+	Outer *frame
+}
+
+// Sub returns what a part of a page gets.
+func (f *frame) Sub(title string, of any) sub { return sub{title, of, f} }

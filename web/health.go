@@ -10,14 +10,6 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// lookPages are pages to look at: health and activity.
-func (p *Pages) lookPages() []page {
-	return []page{
-		{"GET health", "overview", api.Read, false, whole(p.health)},
-		{"GET activity", "list-activity", api.Read, false, p.activities},
-	}
-}
-
 // healthView is what the page of health shows.
 type healthView struct {
 	api.Overview

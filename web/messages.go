@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
@@ -15,6 +16,10 @@ import (
 type messageList struct {
 	State, Destination, Category string // the filters
 	Held                         bool
+	Filter                       admin.MessageFilter
+	Narrowed                     bool       // by a filter
+	LookedUntil                  *time.Time // how far a search has got, which goes on with Next; nil: it is through
+	Bulk                         []action
 
 	States, Destinations, Categories []string // to choose from
 	Rows                             []row
@@ -51,6 +56,11 @@ func (p *Pages) messages(r *http.Request) (answer, error) {
 		limit = min(max(n, 1), mostRows)
 	}
 	of := admin.MessageQuery{Destination: list.Destination, Category: list.Category, Held: list.Held, After: q.Get("after"), Limit: limit}
+	of.MessageFilter = messageFilter(q)
+	list.Filter, list.Narrowed = of.MessageFilter, narrowed(q)
+	if of.ID+of.Endpoint+of.Key+of.Correlation+of.Grep == "" && !of.Held { // a bulk action has no such filter
+		list.Bulk = p.bulkActions(r, "messages", q, []string{"state", "destination", "category", "cause", "code", "error", "from", "to"})
+	}
 	if list.State != "" {
 		of.States = []string{list.State}
 	}
@@ -59,6 +69,9 @@ func (p *Pages) messages(r *http.Request) (answer, error) {
 		why := problemOf(err)
 		v.status, v.said = why.Status, refused(err)
 		return v, err
+	}
+	if !page.LookedUntil.IsZero() {
+		list.LookedUntil = &page.LookedUntil
 	}
 	for i := range page.Messages {
 		list.Rows = append(list.Rows, rowOf(&page.Messages[i]))

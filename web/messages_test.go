@@ -242,7 +242,7 @@ func TestSelectedRows(t *testing.T) {
 	if w = s.post(t, "/ui/messages/selected", "verb=retry&id=m-3"+next); w.Header().Get("Location") != "/ui/messages?done=retried&rows=1&state=parked" {
 		t.Errorf("leads to %s", w.Header().Get("Location"))
 	}
-	wants(t, body(t, s.get(t, w.Header().Get("Location"))), "Messages changed: 1.")
+	wants(t, body(t, s.get(t, w.Header().Get("Location"))), "Rows changed: 1.")
 	w = s.post(t, "/ui/messages/selected", "verb=retry&id=m-1&id=m-3"+next)
 	wants(t, body(t, w), "Retry: 1 of 2 done", "message m-3 is pending", `href="/ui/messages?state=parked"`)
 	if w := s.post(t, "/ui/messages/selected", "verb=retry"); w.Code != http.StatusUnprocessableEntity {

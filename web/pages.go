@@ -73,7 +73,7 @@ type answer interface {
 
 // pages lists all pages and their actions.
 func (p *Pages) pages() []page {
-	return slices.Concat(p.auditPages(), p.eventPages(), p.sitePages(), p.lookPages(), p.settingPages(), []page{
+	return slices.Concat(p.auditPages(), p.eventPages(), p.sitePages(), []page{
 		{"GET {$}", "overview", api.Read, false, p.overview},
 		{"GET messages", "list-messages", api.Read, false, p.messages},
 		{"POST messages/selected", "decide-messages", api.Operate, false, p.decideSelected},
@@ -89,12 +89,25 @@ func (p *Pages) pages() []page {
 		{"GET destinations/{name}", "get-destination", api.Read, false, p.destination},
 		{"POST destinations/{name}/pause", "pause-destination", api.Operate, false, p.pause},
 		{"POST destinations/{name}/resume", "resume-destination", api.Operate, false, p.resume},
+		{"GET notifications", "list-notifications", api.Read, false, p.notifications},
+		{"POST notifications/selected", "decide-notifications", api.Operate, false, p.decideNotifications},
+		{"GET notifications/{id}", "get-notification", api.Read, true, p.notification},
+		{"GET notifications/{id}/discard", "ask-discard-notification", api.Operate, false, p.askDiscardNotification},
+		{"POST notifications/{id}/{verb}", "decide-notification", api.Operate, false, p.decideNotification},
+		{"GET parked", "list-causes", api.Read, false, p.parked},
+		{"GET activity", "list-activity", api.Read, false, p.activities},
+		{"GET settings", "show-settings", api.Read, false, p.settings},
 		{"POST preferences", "set-preferences", api.AnyToken, false, p.setPreferences},
 		{"GET design", "show-design", api.AnyToken, false, p.design},
 		// Any other path is an unknown page.
 		{"GET ", "unknown-page", api.AnyToken, false, unknown},
 		{"POST ", "unknown-page", api.AnyToken, false, unknown},
 	})
+}
+
+// wholePages lists the pages and actions that are about the whole node: who is only for a part of it is refused.
+func (p *Pages) wholePages() []page {
+	return slices.Concat(p.bulkPages(), p.channelPages(), p.listPages(), p.nodePages())
 }
 
 // mostForm is the most bytes of a form.
@@ -106,10 +119,11 @@ func (p *Pages) Routes() []gate.Route {
 		{Pattern: "GET /{$}", Handler: http.HandlerFunc(p.home), Open: true},
 		{Pattern: "GET " + Root + assetFolder + "{name}", Handler: http.HandlerFunc(p.serveAsset), Open: true},
 	}
-	for _, one := range p.pages() {
+	narrow := p.pages()
+	for i, one := range slices.Concat(narrow, p.wholePages()) {
 		method, path, _ := strings.Cut(one.pattern, " ")
 		r := gate.Route{
-			Pattern: method + " " + Root + path, Operation: one.operation, Handler: p.handler(&one), Right: one.right, Scoped: true, Page: true,
+			Pattern: method + " " + Root + path, Operation: one.operation, Handler: p.handler(&one), Right: one.right, Scoped: i < len(narrow), Page: true,
 		}
 		if method == http.MethodPost {
 			r.MaxBody = mostForm

@@ -50,10 +50,11 @@ func said(q url.Values) *notice {
 	text, known := map[string]string{
 		"retried": "It is due at once, in a new cycle.", "discarded": "It is not tried any more. Its row is kept, and a retry takes it up again.",
 		"run": "It is due at once.", "rescheduled": "It is tried at the new time.", "paused": "Nothing more is begun there until somebody resumes it.",
-		"resumed":   "It is tried at once.",
+		"resumed": "It goes on at once.", "begun": "The node does it row by row, also when nobody looks.", "cancelled": "Rows that were not done stay as they are.",
+		"saved": "It counts from the next notification on.", "deleted": "It is gone from this node.",
 		"verifying": "All records are read. This page shows the result when that is done.", "sent": "Each subscription gets the event again.",
-		"deleted": "It is not accepted any more.", "revoked": "The site is shut out.", "disabled": "It gets nothing until somebody resumes it.",
-		"saved": "It counts from now on.", "sealed": "Every secret that could be opened has the newest key.", "sealing": "Many were sealed, and some are left: do it again to go on.",
+		"removed": "It is not accepted any more.", "revoked": "The site is shut out.", "disabled": "It gets nothing until somebody resumes it.",
+		"set": "It counts from now on.", "sealed": "Every secret that could be opened has the newest key.", "sealing": "Many were sealed, and some are left: do it again to go on.",
 	}[q.Get("done")]
 	if !known {
 		return nil
@@ -63,7 +64,7 @@ func said(q url.Values) *notice {
 		n.Title = upper(q.Get("done"))
 	}
 	if rows, err := strconv.Atoi(q.Get("rows")); err == nil {
-		n.Text = "Messages changed: " + grouped(int64(rows)) + "."
+		n.Text = "Rows changed: " + grouped(int64(rows)) + "."
 		if skipped, err := strconv.Atoi(q.Get("skipped")); err == nil && skipped > 0 {
 			n.Tone, n.Text = "warn", n.Text+" Skipped, because their state had changed or did not allow it: "+grouped(int64(skipped))+"."
 		}

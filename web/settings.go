@@ -10,13 +10,13 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// settingPages are the pages about the node itself.
-func (p *Pages) settingPages() []page {
+// nodePages are the pages about the node itself, and of what is whole.
+func (p *Pages) nodePages() []page {
 	return append([]page{
-		{"GET settings", "show-settings", api.Read, false, p.settings},
-		{"POST settings/schedule", "put-schedule", api.Admin, false, whole(p.putSchedule)},
-		{"GET settings/keys", "list-keys", api.Read, false, whole(p.keys)},
-		{"POST settings/keys/rotate", "rotate-keys", api.Admin, false, whole(p.rotateKeys)},
+		{"GET health", "overview", api.Read, false, p.health},
+		{"POST settings/schedule", "put-schedule", api.Admin, false, p.putSchedule},
+		{"GET settings/keys", "list-keys", api.Read, false, p.keys},
+		{"POST settings/keys/rotate", "rotate-keys", api.Admin, false, p.rotateKeys},
 	}, p.tokenPages()...)
 }
 
@@ -98,7 +98,7 @@ func (p *Pages) putSchedule(r *http.Request) (answer, error) {
 	if _, err := (admin.UsualSchedule{Service: p.Service}).Put(r.Context(), spec, admin.Conditions{}, wrong...); err != nil {
 		return nil, err
 	}
-	return redirect(withQuery(p.link("settings"), "done", "saved")), nil
+	return redirect(withQuery(p.link("settings"), "done", "set")), nil
 }
 
 type keysView struct {

@@ -130,6 +130,6 @@ func (p *Pages) askDiscardAt(r *http.Request) (answer, error) {
 	site, id := r.PathValue("name"), r.PathValue("id")
 	return p.askFirst(r, "Sites", "Discard message "+id+" at "+site, question{
 		Text: "It is not tried any more. Its row is kept there for its retention, and a retry takes it up again.", Back: p.link("sites", site, "messages", id),
-		Do: action{Label: "Discard the message", Icon: "trash", Tone: "danger"}, Fields: []field{{Name: "reason", Label: "Reason, for the audit log", Required: true}},
+		Verb: "Discard the message", Icon: "trash", Tone: "danger", Reason: true,
 	}), nil
 }

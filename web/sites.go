@@ -113,8 +113,8 @@ func (p *Pages) askRotateSite(r *http.Request) (answer, error) {
 	}
 	return p.askFirst(r, "Sites", "New credential for site "+name, question{
 		Text: "The next page shows a token with which the site enrolls again. Its present credential stays valid until then, and for a day after.",
-		Back: p.link("sites", name), Command: "holdfast sites rotate " + shellQuote(name), Do: action{Label: "Make a token", Icon: "shield", Tone: "main"},
-		Fields: []field{{Name: "now", Kind: "tick", Label: "End its credential at once, as if it was stolen: the site is shut out until it enrolls again"}},
+		Back: p.link("sites", name), Command: "holdfast sites rotate " + shellQuote(name), Verb: "Make a token", Icon: "shield", Tone: "main",
+		Inputs: []input{{Name: "now", Kind: "tick", Label: "End its credential at once, as if it was stolen: the site is shut out until it enrolls again"}},
 	}), nil
 }
 
@@ -133,8 +133,8 @@ func (p *Pages) askRevokeSite(r *http.Request) (answer, error) {
 	}
 	return p.askFirst(r, "Sites", "Revoke site "+name, question{
 		Text: "Its credential and its token end at once. Messages that wait there go on waiting. Its name is free again. Type the name to go on.",
-		Back: p.link("sites", name), Command: "holdfast sites revoke " + shellQuote(name), Do: action{Label: "Revoke", Icon: "stop", Tone: "danger"},
-		Fields: []field{{Name: "name", Label: "Name of the site", Required: true}},
+		Back: p.link("sites", name), Command: "holdfast sites revoke " + shellQuote(name), Verb: "Revoke", Icon: "stop", Tone: "danger",
+		Inputs: []input{{Name: "name", Label: "Name of the site", Required: true}},
 	}), nil
 }
 

@@ -76,10 +76,10 @@ func (p *Pages) askState(verb string) func(r *http.Request) (answer, error) {
 		}
 		a := question{
 			Back: p.link("subscriptions", one.ID), Text: "Messages are stored and wait, until somebody resumes it.", Command: "holdfast subscriptions " + verb + " " + shellQuote(one.ID),
-			Do: action{Label: upper(verb), Icon: "pause", Tone: "main"}, Fields: []field{{Name: "reason", Label: "Reason, shown with the state", Hint: "ticket 4711"}},
+			Verb: upper(verb), Icon: "pause", Tone: "main", Inputs: []input{{Name: "reason", Label: "Reason, shown with the state", Hint: "ticket 4711"}},
 		}
 		if verb == "disable" {
-			a.Text, a.Do.Icon, a.Do.Tone = "It gets no new events, and what waits for it stays. Events that come meanwhile are not for it.", "stop", "danger"
+			a.Text, a.Icon, a.Tone = "It gets no new events, and what waits for it stays. Events that come meanwhile are not for it.", "stop", "danger"
 		}
 		return p.askFirst(r, "Subscriptions", upper(verb)+" subscription "+one.ID, a), nil
 	}
@@ -112,8 +112,8 @@ func (p *Pages) askRotate(r *http.Request) (answer, error) {
 		Text:    "Requests are signed with a new secret, which the next page shows only once, and for the overlap also with the former ones, so that the receiver has time to change.",
 		Back:    p.link("subscriptions", one.ID),
 		Command: "holdfast subscriptions rotate-secret " + shellQuote(one.ID),
-		Do:      action{Label: "Make a new secret", Icon: "shield", Tone: "main"},
-		Fields:  []field{{Name: "overlap", Label: "Overlap", Value: "24h", Hint: "24h; 0s: none", Required: true}},
+		Verb:    "Make a new secret", Icon: "shield", Tone: "main",
+		Inputs: []input{{Name: "overlap", Label: "Overlap", Value: "24h", Hint: "24h; 0s: none", Required: true}},
 	}), nil
 }
 

@@ -68,8 +68,8 @@ func (p *Pages) askDeleteToken(r *http.Request) (answer, error) {
 	name := r.PathValue("name")
 	return p.askFirst(r, "Settings", "Delete token "+name, question{
 		Text: "Whoever uses it is refused from now on.", Back: p.link("settings", "tokens"), Command: "holdfast tokens rm " + shellQuote(name),
-		Do:     action{Label: "Delete", Icon: "trash", Tone: "danger"},
-		Fields: []field{{Name: "force", Kind: "tick", Label: "even if it is the last with the role admin that does not end"}},
+		Verb: "Delete", Icon: "trash", Tone: "danger",
+		Inputs: []input{{Name: "force", Kind: "tick", Label: "even if it is the last with the role admin that does not end"}},
 	}), nil
 }
 
@@ -77,7 +77,7 @@ func (p *Pages) deleteToken(r *http.Request) (answer, error) {
 	if err := (admin.Tokens{Service: p.Service}).Delete(r.Context(), r.PathValue("name"), r.PostFormValue("force") != ""); err != nil {
 		return nil, err
 	}
-	return redirect(withQuery(p.link("settings", "tokens"), "done", "deleted")), nil
+	return redirect(withQuery(p.link("settings", "tokens"), "done", "removed")), nil
 }
 
 // lines splits what a form gives in lines or with commas.

@@ -13,16 +13,20 @@ type pill struct{ Word, Icon, Tone string }
 // pillOf returns the pill of a state, of a message, a lane, a check or an outcome.
 func pillOf(word string) pill {
 	switch word {
-	case "pending", "waiting":
+	case "pending", "waiting", "gathering", "open":
 		return pill{word, "clock", "blue"}
 	case "claimed", "sending":
 		return pill{"sending", "send", "violet"}
-	case "retrying", "transient", "unreachable", "degraded", "down":
+	case "running":
+		return pill{word, "play", "violet"}
+	case "retrying", "transient", "unreachable", "degraded", "down", "deferred", "back-off", "waits", "partial", "skipped":
 		return pill{word, "warn", "amber"}
-	case "delivered", "ok", "up", "online":
+	case "delivered", "ok", "up", "online", "accepted", "reached", "done":
 		return pill{word, "check", "green"}
-	case "parked", "permanent", "failing", "held", "lane_fault", "stuck":
+	case "parked", "permanent", "failing", "held", "lane_fault", "stuck", "refused", "lost":
 		return pill{strings.ReplaceAll(word, "_", " "), "stop", "red"}
+	case "cancelled", "disabled", "off":
+		return pill{word, "stop", "grey"}
 	case "paused":
 		return pill{word, "pause", "amber"}
 	case "expired":

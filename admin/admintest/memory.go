@@ -162,7 +162,16 @@ func (m *Memory) List(ctx context.Context, q holdfast.Query) (holdfast.Page, err
 	var page holdfast.Page
 	for _, r := range slices.Backward(m.records) {
 		if r.Seq >= before || len(q.States) > 0 && !slices.Contains(q.States, r.State) ||
-			q.Destination != "" && r.Message.Destination != q.Destination || q.Held && r.HeldUntil.IsZero() {
+			q.Destination != "" && r.Message.Destination != q.Destination || q.Held && r.HeldUntil.IsZero() ||
+			!q.Selects(&r) || q.Text != nil && !q.Text(&r, r.Message.Payload) {
+			continue
+		}
+		if q.Count > 0 {
+			if page.Count == q.Count {
+				page.Next = "1"
+				break
+			}
+			page.Count++
 			continue
 		}
 		if len(page.Records) == limit {

@@ -15,6 +15,7 @@ type BulkRequest struct {
 	MatchNow     bool       `json:"matchNow,omitempty" doc:"Of events: to those that each event is for now. Absent: to those that it was for when it came."`
 	First        int64      `json:"first,omitempty" minimum:"0" doc:"Only so many, the newest. 0: all." example:"10"`
 	Rate         int64      `json:"rate,omitempty" minimum:"0" doc:"So many a second at most. 0: as fast as it goes." example:"20"`
+	Reason       string     `json:"reason,omitempty" maxLength:"1024" doc:"Why, in one line. It is kept with the action, and goes into the node's log with the name of the person." example:"the receiver was repaired"`
 	Paused       bool       `json:"paused,omitempty" doc:"Begin when it is resumed."`
 	DryRun       bool       `json:"dryRun,omitempty" doc:"Only count what the filter finds, and do nothing."`
 }
@@ -24,14 +25,17 @@ type BulkFilter struct {
 	Status      []string `json:"status,omitempty" doc:"Only these states of messages, or statuses of notifications. Absent: those from which the verb starts." example:"[\"parked\"]"`
 	Destination string   `json:"destination,omitempty" doc:"Of messages: only to this destination." example:"inventory"`
 	Category    string   `json:"category,omitempty" doc:"Of messages: only of this category; excludes destination."`
+	Cause       string   `json:"cause,omitempty" doc:"Of messages: only those of this cause, as GET /v1/parked names it. One that failed again since then, or of another cause, is refused: somebody has to see that first."`
+	Code        string   `json:"code,omitempty" doc:"Of messages: only those whose last error has this code."`
+	Error       string   `json:"error,omitempty" doc:"Of messages: only those whose last error contains all these words."`
 	Channel     string   `json:"channel,omitempty" doc:"Of notifications: only over this channel."`
 	List        string   `json:"list,omitempty" doc:"Of notifications: only to this list."`
 	Type        string   `json:"type,omitempty" doc:"Of notifications: only of this type."`
 	Site        string   `json:"site,omitempty" doc:"Of notifications: only from this site."`
 	Subject     string   `json:"subject,omitempty" doc:"Of notifications: only with these words in the subject."`
 	Topic       string   `json:"topic,omitempty" doc:"Of events: only of this topic."`
-	From        string   `json:"from,omitempty" doc:"Of notifications and events: only those that came then or later, as RFC 3339 writes it, or a day."`
-	To          string   `json:"to,omitempty" doc:"Of notifications and events: only those that came before."`
+	From        string   `json:"from,omitempty" doc:"Only those that came then or later, as RFC 3339 writes it, or a day."`
+	To          string   `json:"to,omitempty" doc:"Only those that came before."`
 }
 
 // Bulk is a bulk action.

@@ -37,6 +37,7 @@ type Message struct {
 type MessageDetail struct {
 	Message
 	WaitsFor      string            `json:"waitsFor,omitempty" doc:"Why it has not been sent yet, or what it needs, in words." example:"retry 3 of 5 in 12s"`
+	Situation     *Situation        `json:"situation,omitempty" doc:"The same for a person, with what can be done. Absent: the message is at a site, whose lanes are not known here."`
 	Headers       map[string]string `json:"headers,omitempty" doc:"Sent with it; not part of its identity."`
 	History       []Event           `json:"history" nullable:"false" doc:"What happened to it, oldest first. An uneventful delivery may leave no entry, only the state."`
 	PayloadBase64 string            `json:"payloadBase64,omitempty" doc:"The payload, if it is not JSON."`
@@ -64,8 +65,16 @@ type Event struct {
 
 // MessagePage is one page of a list.
 type MessagePage struct {
-	Messages []Message `json:"messages" nullable:"false" doc:"Newest first."`
-	Next     string    `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
+	Messages    []Message `json:"messages" nullable:"false" doc:"Newest first. A page may have few, even none, and still a next one."`
+	Next        string    `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
+	Count       *Count    `json:"count,omitempty" doc:"How many there are on all pages, if it was asked for."`
+	LookedUntil time.Time `json:"lookedUntil,omitzero" doc:"No index leads to what is asked for, and the page is not full yet: all messages were looked at that were accepted since then. next goes on from there."`
+}
+
+// Count is how many messages a list has on all its pages.
+type Count struct {
+	Count int  `json:"count"`
+	More  bool `json:"more,omitempty" doc:"There are more, or may be: it was not counted any further."`
 }
 
 // AppendJSON writes the message as JSON, and keeps the payload's bytes.

@@ -38,6 +38,7 @@ type Notification struct {
 type NotificationPage struct {
 	Notifications []Notification `json:"notifications" nullable:"false" doc:"Newest first; one that goes over several channels has an entry for each."`
 	Next          string         `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
+	LookedUntil   time.Time      `json:"lookedUntil,omitzero" doc:"The page is not full yet: all notifications were looked at that came since then. next goes on from there."`
 }
 
 // KPIs are the numbers of NO-17, computed at the time of the request.

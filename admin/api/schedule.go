@@ -13,7 +13,7 @@ type UsualSchedule struct {
 	Version string  `json:"version,omitempty" doc:"If you send it and it is not the present version, nothing is changed. Absent in an answer: nobody has set it."`
 
 	From      string           `json:"from,omitempty" enum:"configuration,operator" doc:"Who gave it. Ignored in requests, as all that follows."`
-	Actor     string           `json:"actor,omitempty" doc:"Who set it."`
+	Actor     string           `json:"actor,omitempty" doc:"Who set it, or gave up what was set."`
 	Changed   *time.Time       `json:"changed,omitempty" doc:"When."`
 	Moving    bool             `json:"moving,omitempty" doc:"Planned retries are still moving."`
 	Timetable []PlannedAttempt `json:"timetable,omitempty" nullable:"false" doc:"When a message is tried that no attempt delivers; the first 100 attempts."`

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
@@ -29,8 +30,45 @@ type MessageQuery struct {
 	Destination string
 	Category    string // excludes Destination
 	Held        bool   // only messages with a HeldUntil
-	After       string // MessagePage.Next of the previous page
-	Limit       int    // 1 to 500; zero: 50
+
+	// A site knows none of these.
+	ID, Endpoint, Key, Correlation, Event, Topic string    // ID: a part of it, or a whole UUID
+	From, To                                     time.Time // time of acceptance; To is excluded
+	Code, Error                                  string    // of the last error: its code, and words of it
+	Grep                                         string    // words of headers and payload
+	Cause                                        string    // api.Cause.ID
+	Count                                        int       // count what is found, up to so many; zero: do not
+
+	After string // MessagePage.Next of the previous page
+	Limit int    // 1 to 500; zero: 50
+}
+
+// values returns the query as parameters.
+func (q *MessageQuery) values() url.Values {
+	query := paging(q.After, q.Limit)
+	for _, s := range q.States {
+		query.Add("state", s)
+	}
+	for name, value := range map[string]string{
+		"destination": q.Destination, "category": q.Category, "id": q.ID, "endpoint": q.Endpoint, "key": q.Key, "correlation": q.Correlation,
+		"event": q.Event, "topic": q.Topic, "code": q.Code, "error": q.Error, "grep": q.Grep, "cause": q.Cause,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	for name, t := range map[string]time.Time{"from": q.From, "to": q.To} {
+		if !t.IsZero() {
+			query.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	if q.Held {
+		query.Set("held", "true")
+	}
+	if q.Count != 0 {
+		query.Set("count", strconv.Itoa(q.Count))
+	}
+	return query
 }
 
 // Send sends a message from the node itself, even through the client of a site. If an error leaves open
@@ -53,20 +91,27 @@ func (m Messages) Get(ctx context.Context, id string) (api.MessageDetail, error)
 
 // List returns one page of messages, newest first.
 func (m Messages) List(ctx context.Context, q MessageQuery) (api.MessagePage, error) {
-	query := paging(q.After, q.Limit)
-	for _, s := range q.States {
-		query.Add("state", s)
+	return get[api.MessagePage](ctx, m.c, m.path, q.values())
+}
+
+// CauseQuery narrows the messages whose causes are listed. Zero fields do not narrow.
+type CauseQuery struct {
+	Destination, Category string
+	Within                time.Duration // how long the node looks at messages; zero: 200 ms; at most 10 s
+}
+
+// Causes groups the node's own parked messages by why they are parked.
+func (m Messages) Causes(ctx context.Context, q CauseQuery) (api.CauseList, error) {
+	query := url.Values{}
+	for name, value := range map[string]string{"destination": q.Destination, "category": q.Category} {
+		if value != "" {
+			query.Set(name, value)
+		}
 	}
-	if q.Destination != "" {
-		query.Set("destination", q.Destination)
+	if q.Within > 0 {
+		query.Set("within", q.Within.String())
 	}
-	if q.Category != "" {
-		query.Set("category", q.Category)
-	}
-	if q.Held {
-		query.Set("held", "true")
-	}
-	return get[api.MessagePage](ctx, m.c, m.path, query)
+	return get[api.CauseList](ctx, m.c, "/v1/parked", query)
 }
 
 // Failed returns one page of the node's own parked messages, newest first.

@@ -97,18 +97,12 @@ const eventStream = "text/event-stream"
 
 // sendEvent writes one event, or a comment if there is no news.
 func sendEvent(w io.Writer, n *api.ActivityNews) error {
-	if answer, ok := w.(http.ResponseWriter); ok {
-		_ = http.NewResponseController(answer).SetWriteDeadline(time.Now().Add(streamWrite)) // fails only for a recorder in a test
-		defer func() { _ = http.NewResponseController(answer).Flush() }()                    // the next write tells
-	}
 	if len(n.Activities) == 0 && n.Missed == 0 {
-		_, err := fmt.Fprintf(w, ": %d\n\n", n.Last)
-		return err
+		return streamed(w, fmt.Appendf(nil, ": %d\n\n", n.Last))
 	}
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "id: %d\nevent: activity\ndata: %s\n\n", n.Last, data)
-	return err
+	return streamed(w, fmt.Appendf(nil, "id: %d\nevent: activity\ndata: %s\n\n", n.Last, data))
 }

@@ -88,10 +88,12 @@ func TestEachRouteSaysWhetherItsCallsAreRecorded(t *testing.T) {
 	if d := cmp.Diff(recorded, map[string][]string{
 		"reads content": {"get-event", "get-message", "get-notification", "get-site-message", "list-inbox", "query-audit"},
 		"reads no content": {
-			"audit-kpis", "audit-kpis-by-site", "count-site-calls", "explain-event", "export-audit", "get-audit-record", "get-bulk", "get-caller", "get-channel", "get-destination", "get-list",
-			"get-operation", "get-schedule", "get-site", "get-site-call", "get-subscription", "get-topic", "health", "inbox-stats", "list-activity", "list-audit-holds", "list-bulk", "list-bulk-rows", "list-channels",
-			"list-destinations", "list-events", "list-followers", "list-keys", "list-lists", "list-messages", "list-notifications", "list-operations", "list-site-calls", "list-site-messages",
-			"list-sites", "list-subscriptions", "list-tokens", "list-topics", "notification-kpis", "outbox-failed", "outbox-stats", "overview", "prove-audit-record", "stream-activity",
+			"audit-kpis", "audit-kpis-by-site", "count-site-calls", "explain-event", "export-audit", "get-audit-record", "get-bulk", "get-caller", "get-channel", "get-destination",
+			"get-list", "get-operation", "get-person", "get-schedule", "get-site", "get-site-call", "get-subscription", "get-topic", "health", "inbox-stats", "list-activity",
+			"list-audit-holds", "list-bulk", "list-bulk-rows", "list-causes", "list-channels", "list-destinations", "list-events", "list-followers", "list-keys", "list-lists",
+			"list-messages", "list-notifications", "list-operations", "list-people", "list-person-sessions", "list-sessions", "list-site-calls", "list-site-messages", "list-sites",
+			"list-subscriptions", "list-tokens", "list-topics", "notification-kpis", "outbox-failed", "outbox-stats", "overview", "prove-audit-record", "stream-activity",
+			"stream-hints",
 		},
 		"sends": {"publish-event", "send-message", "send-notification"},
 	}); d != "" {

@@ -191,7 +191,16 @@ func TestAMessageIsShownWithItsHistory(t *testing.T) {
 			Failures: 1, Tries: 1, Cycle: 1, Size: 7, Created: utc, Expires: &end, LastAttempt: &utc, LastError: "404 Not Found", Settled: &utc,
 		},
 		WaitsFor: "parked (permanent): retry or discard it",
-		Headers:  map[string]string{"a": "b"},
+		Situation: &api.Situation{
+			Cause:   "parked_permanent",
+			Because: "The destination refused it for good: 404 Not Found. It may have arrived all the same: an attempt sent it, and no answer came.",
+			Next:    "Nothing, until a person decides. Sent again as it is, it is refused again unless something was mended there.",
+			Actions: []api.Action{
+				{Verb: "retry", Of: "message", Name: "m", Text: "Send it again, with all its attempts from the start. Mend the cause first.", Command: "holdfast messages retry m", Allowed: true},
+				{Verb: "discard", Of: "message", Name: "m", Text: "Give it up: it is not sent any more.", Command: "holdfast messages discard m", Allowed: true},
+			},
+		},
+		Headers: map[string]string{"a": "b"},
 		History: []api.Event{
 			{At: utc, Event: "enqueued", State: "pending", Cycle: 1},
 			{

@@ -39,9 +39,12 @@ func TestASubscriberUsesItsOwnRoutesOnly(t *testing.T) {
 		method, path, _ := strings.Cut(route, " ")
 		lets := map[string]bool{}
 		for name, header := range map[string]map[string]string{"shop-1": looks, "shop-2": pauses} {
-			f.handler, _ = f.Handler() // its rate is another test
 			told := len(log.lines)
 			w := f.do(t, call{method: method, path: path, header: header})
+			if w.Code == http.StatusTooManyRequests { // its rate is another test: a new door has not seen it
+				f.handler, _ = f.Handler()
+				w = f.do(t, call{method: method, path: path, header: header})
+			}
 			if lets[name] = w.Code != http.StatusForbidden; lets[name] {
 				continue
 			}

@@ -78,7 +78,7 @@ func TestEveryRefusalIsAProblem(t *testing.T) {
 		"broken":          {call: post(message), fail: errors.New("secret detail"), status: 500, sort: "internal", says: "its log says why"},
 		"unknown message": {call: call{method: "GET", path: "/v1/messages/nobody"}, status: 404, sort: "not-found", fields: []string{"id"}, says: "nobody"},
 		"bad id":          {call: call{method: "GET", path: "/v1/messages/a%20b"}, status: 422, sort: "invalid", fields: []string{"id"}},
-		"unknown query":   {call: call{method: "GET", path: "/v1/messages?stat=parked"}, status: 422, sort: "invalid", fields: []string{"stat"}, says: "there are state, destination, held, category, after, limit"},
+		"unknown query":   {call: call{method: "GET", path: "/v1/messages?stat=parked"}, status: 422, sort: "invalid", fields: []string{"stat"}, says: "there are state, destination, held, category, id, endpoint, key, correlation, event, topic, from, to, code, error, grep, cause, count, after, limit"},
 		"unknown state":   {call: call{method: "GET", path: "/v1/messages?state=parked,lost"}, status: 422, sort: "invalid", fields: []string{"state"}, says: "lost"},
 		"limit no number": {call: call{method: "GET", path: "/v1/messages?limit=ten"}, status: 422, sort: "invalid", fields: []string{"limit"}, says: "whole number"},
 		"limit too large": {call: call{method: "GET", path: "/v1/messages?limit=501"}, status: 422, sort: "invalid", fields: []string{"limit"}, says: "must be from 1 to 500"},

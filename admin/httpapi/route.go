@@ -114,7 +114,8 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		began := time.Now()
 		out, err := answer(ctx, in)
 		detail, worth := detailOf(out, cmp.Or(r.status, http.StatusOK), err, time.Since(began))
-		if worth && r.audited() || admin.IsDenied(err) {
+		reader, reads := any(in).(contentReader)
+		if worth && (r.audited() || reads && reader.readsContent()) || admin.IsDenied(err) {
 			_ = b.Called(ctx, r.id, subject(in), err, detail...) // it is logged, and changes no answer
 		}
 		return out, err
@@ -136,6 +137,9 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 
 // audited reports whether the journal has each call of the route. Otherwise it has what the call did.
 func (r *route) audited() bool { return r.content || r.method != http.MethodGet && !r.sends }
+
+// contentReader is the input of a route that reads content only for some calls.
+type contentReader interface{ readsContent() bool }
 
 // detailOf returns what the journal says about a call beside its result. A page without content is not
 // worth an entry: programs ask for one again and again.

@@ -14,6 +14,11 @@ type putScheduleInput struct {
 	WithBody
 }
 
+type resetScheduleInput struct {
+	admin.Conditions
+	Apply string `query:"apply" enum:"next,waiting" doc:"For what it counts. next: what fails from now on; waiting: planned retries move, too. Absent: next."`
+}
+
 type scheduleOutput struct {
 	ETag string `header:"ETag" doc:"The version, for If-Match."`
 	Body api.UsualSchedule
@@ -42,5 +47,12 @@ func schedule(b *builder) {
 		bodyRequired: true, requestSample: json.RawMessage(`{"factor":"10s","base":3,"cap":"1h","retries":10,"apply":"waiting"}`),
 	}, func(ctx context.Context, in *putScheduleInput, req *api.UsualScheduleSpec, wrong []api.Fault) (*scheduleOutput, error) {
 		return scheduleAnswer(usual.Put(ctx, req, in.Conditions, wrong...))
+	})
+	handle(b, route{
+		method: http.MethodDelete, path: "/v1/schedule", id: "reset-schedule", tag: "events", right: api.Admin,
+		summary: "Give up the usual schedule", description: "What an operator has set is given up: the schedule of each node's configuration holds again, within a second. The answer is the one of the node that was asked.",
+		problems: map[api.Sort]string{api.Changed: changedVersion, api.DiskFull: fullUnchanged, api.Unsupported: noFanout},
+	}, func(ctx context.Context, in *resetScheduleInput) (*scheduleOutput, error) {
+		return scheduleAnswer(usual.Reset(ctx, in.Apply, in.Conditions))
 	})
 }

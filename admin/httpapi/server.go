@@ -21,6 +21,9 @@ type Server struct {
 	// "local": use that only for a loopback listener or a socket. Requests of foreign web pages are refused
 	// then.
 	AuthRequired bool
+	// Closed reports whether every request needs a token or a session, without AuthRequired, since there are people
+	// who sign in. Nil: never. It is asked for every request, and must not block.
+	Closed func() bool
 	// AllowedHosts are names that a request without a token may be addressed to, in addition to those of the
 	// loopback. If there is one, any IP address is allowed as well: the name of a foreign page is never an IP
 	// address.
@@ -64,7 +67,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	}
 	b := newBuilder(s.Service)
 	for _, resource := range []func(*builder){
-		messages, decisions, operations, inbox, destinations, notifying, notifications, copyDecisions, channels, lists, recipients, topics, subscriptions, schedule, events, resends, tokens, activities, journal, node, diagnostics, bulks,
+		messages, decisions, operations, inbox, destinations, notifying, notifications, copyDecisions, channels, lists, recipients, topics, subscriptions, schedule, events, resends, tokens, persons, activities, live, journal, node, diagnostics, bulks,
 	} {
 		resource(b)
 	}
@@ -82,6 +85,9 @@ func (s *Server) Handler() (http.Handler, error) {
 	tokens := gate.Keys{Refuse: s.Refusal, As: admin.As, Denied: s.Denied}
 	if s.Tokens != nil {
 		tokens.Find = s.Tokens.FindToken
+	}
+	if s.People != nil {
+		tokens.Session, tokens.InSession, tokens.Closed = s.FindSession, admin.InSession, s.Closed
 	}
 	routes := slices.Concat(b.routes, []gate.Route{{Pattern: "GET /openapi.json", Handler: b.document(), Open: true}})
 	for _, m := range s.Mounts {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // appends reports whether the node is the one that writes the audit log.
@@ -24,6 +25,7 @@ func (p *child) appends() bool {
 // takes over within 10 s; a node that wakes up writes nothing that is there already.
 func TestThreeNodesWriteOneAuditLog(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "its processes are suspended and killed")
 	dsn := pgtest.Shared(t).Database(t)
 	key := filepath.Join(t.TempDir(), "audit.key")
 	var nodes []*child

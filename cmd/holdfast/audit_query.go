@@ -91,9 +91,7 @@ func (a *app) queryAudit(cmd *cobra.Command, g *global, q client.AuditQuery, all
 		err := listing(w, []string{"OCCURRED", "CHANNEL", "KIND", "STATUS", "SITE", "ACTOR", "TARGET", "CORRELATION", "ERROR"}, page.Records, func(r *api.AuditRecord) []string {
 			return []string{at(r.Occurred), r.Channel, r.Kind, r.Status, r.Site, r.Actor, r.Target, r.CorrelationID, r.Error}
 		})
-		if err == nil && !page.LookedUntil.IsZero() && !all {
-			a.note("looked at all until %s\n", at(page.LookedUntil))
-		}
+		a.looked(err, page.LookedUntil, all)
 		return err
 	})
 }

@@ -13,11 +13,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // The log of a node that was killed is intact, and its exit codes say what somebody has done to it.
 func TestTheAuditLogIsVerifiedAfterAKill(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "its process is killed")
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	node := &child{t: t, address: freeAddress(t)}
@@ -91,6 +94,7 @@ func TestWhatStaysInTheAuditLogIsSaidFromTheCommandLine(t *testing.T) {
 // An export is verified without its node: by the key that signed it, which verify prints.
 func TestAnAuditExportIsVerifiedWithoutItsNode(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "each of its programs runs one command and ends")
 	dir := t.TempDir()
 	node := &child{t: t, address: freeAddress(t)}
 	node.args = serveArgs(t, dir, "exported", fmt.Sprintf("node: {id: exported}\nlisten: %s\ndata: data\n", node.address))

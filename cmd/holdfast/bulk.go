@@ -41,6 +41,7 @@ notifications, that the flags find. Without --status it is all from which the ve
 starts. The verb of events is resend. --dry-run counts them, and does nothing.`,
 		Example: `  holdfast bulk run messages retry --destination inventory --dry-run
   holdfast bulk run messages retry --status parked --rate 20
+  holdfast bulk run messages discard --cause 3f0a1c52e97b4d08
   holdfast bulk run notifications discard --list ops --until 2026-11-29
   holdfast bulk run events resend --topic orders --since 2026-11-28 --until 2026-11-29`,
 		Args: args(2, 2, "messages, notifications or events, and retry, discard, run, reschedule or resend"),
@@ -58,6 +59,9 @@ starts. The verb of events is resend. --dry-run counts them, and does nothing.`,
 	f.StringSliceVar(&req.Filter.Status, "status", nil, "only these states of messages, or statuses of notifications")
 	f.StringVar(&req.Filter.Destination, "destination", "", "of messages: only to this destination")
 	f.StringVar(&req.Filter.Category, "category", "", "of messages: only of this category")
+	f.StringVar(&req.Filter.Cause, "cause", "", "of messages: only of this cause, as messages causes names it, that did not fail again since then")
+	f.StringVar(&req.Filter.Code, "code", "", "of messages: only those whose last error has this code")
+	f.StringVar(&req.Filter.Error, "error", "", "of messages: only those whose last error contains all these words")
 	f.StringVar(&req.Filter.List, "list", "", "of notifications: only to this list")
 	f.StringVar(&req.Filter.Type, "type", "", "of notifications: only of this type")
 	f.StringVar(&req.Filter.Site, "site", "", "of notifications: only from this site")
@@ -72,6 +76,7 @@ starts. The verb of events is resend. --dry-run counts them, and does nothing.`,
 	f.StringVar(&req.At, "at", "", "of reschedule: when, as an instant: 2026-11-30T06:00:00Z")
 	f.Int64Var(&req.First, "first", 0, "only so many, the newest; 0: all")
 	f.Int64Var(&req.Rate, "rate", 0, "so many a second at most; 0: as fast as it goes")
+	f.StringVar(&req.Reason, "reason", "", "why, in one line; it is kept with the action")
 	f.BoolVar(&req.Paused, "paused", false, "begin when it is resumed")
 	f.BoolVar(&req.DryRun, "dry-run", false, "only count what the flags find")
 	return cmd

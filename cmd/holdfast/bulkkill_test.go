@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // TestKillWithinABulkAction kills a node with SIGKILL while it discards messages. The action goes on after each start, no
 // message is skipped, each row has one result, and at most the rows between two records are done without one.
 func TestKillWithinABulkAction(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "its process is killed")
 	const messages, kills = 300, 3
 	dir := t.TempDir()
 	node := &child{t: t, address: freeAddress(t), data: filepath.Join(dir, "node")}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/mailpittest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // blockOfGuide is a piece of a guide between ``` lines.
@@ -96,6 +97,7 @@ func (n *newcomer) serve(script, address string) {
 // of the guide.
 func TestTheGuideOfCentralCanBeTyped(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "each of its programs runs one command, and starts ten times slower under it")
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("openssl is not here")
 	}

@@ -15,6 +15,7 @@ import (
 // node starts any more, until the move is taken back.
 func TestANodeMovesIntoADatabase(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "each of its processes runs one command and ends")
 	dsn, dir := pgtest.Shared(t).Database(t), t.TempDir()
 	data := filepath.Join(dir, "data")
 	secret := filepath.Join(dir, "secret")

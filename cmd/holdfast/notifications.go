@@ -82,7 +82,9 @@ func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 		return page, page.Next, err
 	}, func(w io.Writer, page *api.NotificationPage, end bool) error {
 		if !f.quiet {
-			return listing(w, []string{"ID", "STATUS", "CHANNEL", "LIST", "SITE", "TRIES", "CREATED", "SUBJECT", "LAST ERROR"}, page.Notifications, notificationRow)
+			err := listing(w, []string{"ID", "STATUS", "CHANNEL", "LIST", "SITE", "TRIES", "CREATED", "SUBJECT", "LAST ERROR"}, page.Notifications, notificationRow)
+			n.looked(err, page.LookedUntil, f.all)
+			return err
 		}
 		for _, x := range page.Notifications {
 			if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // a notification that goes over several channels counts once

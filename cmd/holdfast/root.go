@@ -58,7 +58,7 @@ names another.`,
 	root.AddCommand(
 		a.serveCommand(), a.demoCommand(g), a.sendCommand(g), a.notifyCommand(g), a.messagesCommand(g), a.operationsCommand(g), a.inboxCommand(g),
 		a.activityCommand(g), a.bulkCommand(g), a.keyringCommand(g),
-		a.notificationsCommand(g), a.channelsCommand(g), a.destinationsCommand(g), a.statusCommand(g), a.acknowledgeCommand(g), a.listsCommand(g), a.topicsCommand(g), a.subscriptionsCommand(g), a.scheduleCommand(g), a.eventsCommand(g), a.tokensCommand(g), a.journalCommand(g), a.sitesCommand(g), a.callsCommand(g), a.enrollCommand(g),
+		a.notificationsCommand(g), a.channelsCommand(g), a.destinationsCommand(g), a.statusCommand(g), a.acknowledgeCommand(g), a.listsCommand(g), a.topicsCommand(g), a.subscriptionsCommand(g), a.scheduleCommand(g), a.eventsCommand(g), a.tokensCommand(g), a.usersCommand(g), a.journalCommand(g), a.sitesCommand(g), a.callsCommand(g), a.enrollCommand(g),
 		a.backupCommand(g), a.restoreCommand(g), a.migrateCommand(g), a.copyCommand(g), a.importCommand(g), a.auditCommand(g), a.configCommand(), a.doctorCommand(g), a.versionCommand(g),
 	)
 	return root

@@ -16,7 +16,7 @@ func (a *app) scheduleCommand(g *global) *cobra.Command {
 		Short: "Show and set when messages to subscribers are tried again",
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(a.showSchedule(g), a.setSchedule(g))
+	cmd.AddCommand(a.showSchedule(g), a.setSchedule(g), a.resetSchedule(g))
 	return cmd
 }
 
@@ -63,6 +63,28 @@ func (a *app) printSchedule(g *global, s *api.UsualSchedule) error {
 	})
 }
 
+func (a *app) resetSchedule(g *global) *cobra.Command {
+	var apply string
+	cmd := &cobra.Command{
+		Use:   "reset",
+		Short: "Give up what was set: the configuration of each node holds again",
+		Example: `  holdfast schedule reset
+  holdfast schedule reset --apply waiting`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ask(cmd, g, func(ctx context.Context, node *client.Client) error {
+				s, err := node.ResetSchedule(ctx, apply)
+				if err != nil {
+					return err
+				}
+				return a.printSchedule(g, &s)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&apply, "apply", "next", "for what it counts: next or waiting")
+	return cmd
+}
+
 func (a *app) setSchedule(g *global) *cobra.Command {
 	var given api.UsualSchedule
 	var retries int
@@ -75,7 +97,8 @@ keep it.
 
 --apply next leaves each retry that is planned already when it was planned: what fails from
 now on waits by the new schedule. --apply waiting moves planned retries, too, as if the new
-schedule had planned them; what has had more attempts than it allows gets one more.`,
+schedule had planned them. What has had as many attempts as it allows parks when it would be
+due.`,
 		Example: `  holdfast schedule set --factor 10s --retries 10
   holdfast schedule set --cap 1h --apply waiting`,
 		Args: args(0, 0, "none"),

@@ -64,6 +64,9 @@ func printMessage(w io.Writer, m *api.MessageDetail) error {
 	if err := s.end(); err != nil {
 		return err
 	}
+	if err := printSituation(w, m.Situation); err != nil {
+		return err
+	}
 	if err := printHistory(w, m.History); err != nil {
 		return err
 	}
@@ -123,4 +126,27 @@ func historyRow(e *api.Event) []string {
 		detail = append(detail, "by "+e.Actor)
 	}
 	return []string{at(e.At), e.Event, e.State, fmt.Sprint(e.Cycle), attempt, took, strings.Join(detail, ", ")}
+}
+
+// printSituation says why a message is where it is, and what can be done.
+func printSituation(w io.Writer, s *api.Situation) error {
+	if s == nil {
+		return nil
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nwhy it is here\n  %s\n  %s\n", plain(s.Because), plain(s.Next))
+	for _, a := range s.Actions {
+		text.WriteString("  - " + plain(a.Text))
+		if a.Command != "" {
+			text.WriteString("  " + plain(a.Command))
+		}
+		if !a.Allowed {
+			text.WriteString("  (" + plain(a.Why) + ")")
+		}
+		text.WriteString("\n")
+	}
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/doctor"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // F1-95: messages of a destination that was taken out of the configuration end by
@@ -20,6 +21,7 @@ import (
 // again. What was delivered there before stays as it is.
 func TestTheAdviceAboutADestinationThatIsGoneWorks(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "each of its programs runs one command and ends")
 	const gone = "o'ld&shop"
 	nowhere := freeAddress(t)
 	stays := fmt.Sprintf("stays: {call: {url: \"http://%s\"}}", nowhere)

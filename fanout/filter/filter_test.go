@@ -1,6 +1,8 @@
 package filter_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,10 +178,37 @@ func TestNamesOfAttributesAsOpenNotificatiesReadsThem(t *testing.T) {
 	for name, want := range map[string]string{
 		"object_type": "objectType", "objectType": "objectType", "verantwoordelijke_organisatie": "verantwoordelijkeOrganisatie",
 		"zaaktype.catalogus": "zaaktype.catalogus", "someURL": "someUrl", "URL": "url", "BSN": "bsn", "A": "a", "Zaaktype": "zaaktype",
-		"_priv": "priv", "x_1": "x1", "a__b": "a_B", "#actie": "#actie", "": "",
+		"_priv": "priv", "x_1": "x1", "a__b": "aB", "a_b_c": "aBc", "aBC": "aBc", "#actie": "#actie", "": "",
 	} {
 		if got := filter.Key(name); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A name is read more than once on its way from a request to a filter. All forms of one name must meet, at a cost
+// that a stranger's name cannot drive up.
+func TestTheKeyOfAKeyIsThatKey(t *testing.T) {
+	t.Parallel()
+	names := []string{""}
+	for range 7 {
+		for _, name := range slices.Clip(names) {
+			for _, c := range []string{"a", "B", "_", "1", "é"} {
+				names = append(names, name+c)
+			}
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	for _, name := range names {
+		if key := filter.Key(name); filter.Key(key) != key {
+			t.Fatalf("%q: %q, and that is %q", name, key, filter.Key(key))
+		}
+	}
+	for _, part := range []string{"a__", "_B", "a_b", "aBC_", "_é", "1_", "é_a"} {
+		began := time.Now()
+		if filter.Key(strings.Repeat(part, 1<<18)); time.Since(began) > 5*time.Second {
+			t.Errorf("%q a hundred thousand times takes %v", part, time.Since(began))
 		}
 	}
 }

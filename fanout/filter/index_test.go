@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/fanout/filter"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // Of no kind of filter and no operator does an event ask those that it does not meet: what it costs
 // follows what it finds. Who goes leaves nothing behind.
 func TestEventAsksOnlyWhomItConcerns(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one goroutine")
 	for _, form := range strangers {
 		var x filter.Index
 		const n = 300
@@ -78,6 +80,7 @@ func TestMatchWhileSubscriptionsChange(t *testing.T) {
 // take half a minute if each place visited all.
 func TestLongTextIsReadOnce(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one goroutine")
 	var x filter.Index
 	for i := range 500 {
 		part := strings.Repeat("a", i+1)

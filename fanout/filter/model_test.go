@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-mq/holdfast/fanout/filter"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // The model is the meaning of a filter in the plainest words. It shares no code with the package.
@@ -316,6 +317,7 @@ func drawEvent(t *rapid.T) *filter.Event {
 // while subscriptions come, change and go.
 func TestIndexExplainAndModelAgree(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one goroutine")
 	rapid.Check(t, func(t *rapid.T) {
 		var x filter.Index
 		want := map[string]filter.Filter{}
@@ -356,6 +358,7 @@ func TestIndexExplainAndModelAgree(t *testing.T) {
 // Many texts are found in one text as each of them is alone, while subscriptions come and go.
 func TestManyTextsAreFound(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one goroutine")
 	rapid.Check(t, func(t *rapid.T) {
 		var x filter.Index
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("ab.é")), 0, 6, -1)

@@ -5,12 +5,17 @@ import (
 )
 
 // Key returns the form by which the names of attributes are compared in Filter.Attributes, as Open
-// Notificaties does: camel case and snake case are one, so that object_type is objectType.
+// Notificaties does: camel case and snake case are one, so that object_type is objectType. The Key of a Key is
+// that Key. There Open Notificaties differs: to it a_b_c is aBC, and aBC is aBc.
 func Key(name string) string {
-	if !strings.ContainsAny(name, "_ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
-		return name
+	for strings.ContainsAny(name, "_ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		next := camel(snake(name))
+		if next == name {
+			break
+		}
+		name = next // a round leaves fewer capitals and underscores; few names need a third one
 	}
-	return camel(snake(name))
+	return name
 }
 
 // snake begins a part before a capital that follows a small letter or a digit, and before the last
@@ -34,17 +39,24 @@ func snake(name string) string {
 	return b.String()
 }
 
-// camel drops each single _ before a letter or digit, which becomes a capital unless it is the first.
+// camel drops each _ before a letter or digit, which becomes a capital unless it is the first.
 func camel(name string) string {
 	b := make([]byte, 0, len(name))
 	for i := 0; i < len(name); i++ {
-		c := name[i]
-		if c != '_' || i+1 == len(name) || !isLower(name[i+1]) && !isDigit(name[i+1]) {
+		c, lines := name[i], i
+		for lines < len(name) && name[lines] == '_' {
+			lines++
+		}
+		switch {
+		case lines == i:
 			b = append(b, c)
 			continue
+		case lines == len(name) || !isLower(name[lines]) && !isDigit(name[lines]):
+			b, i = append(b, name[i:lines]...), lines-1
+			continue
 		}
-		i++
-		if c = name[i]; isLower(c) && i > 1 {
+		i = lines
+		if c = name[i]; isLower(c) && len(b) > 0 {
 			c -= 'a' - 'A'
 		}
 		b = append(b, c)

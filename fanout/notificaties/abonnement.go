@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/fanout"
+	"github.com/holdfast-mq/holdfast/fanout/filter"
 )
 
 // abonnement is a subscription, as clients see it. Its auth is never shown.
@@ -40,7 +43,8 @@ func (s *Server) abonnementRoutes() []route {
 	}
 }
 
-// abonnementOf shows a subscription that has an abonnement.
+// abonnementOf shows a subscription that has an abonnement. All names are in camel case, also those that an import or
+// an operator has given otherwise.
 func (s *Server) abonnementOf(r *http.Request, one *fanout.Subscription) abonnement {
 	a := one.Abonnement
 	out := abonnement{
@@ -48,10 +52,11 @@ func (s *Server) abonnementOf(r *http.Request, one *fanout.Subscription) abonnem
 		Kanalen: make([]filterGroup, len(a.Kanalen)), CloudEventFilters: make([]cloudEventFilter, len(a.CloudEventFilters)),
 	}
 	given := func(filters map[string]string) map[string]string {
-		if filters == nil {
-			return map[string]string{}
+		keyed := make(map[string]string, len(filters))
+		for _, name := range slices.Sorted(maps.Keys(filters)) {
+			keyed[filter.Key(name)] = filters[name]
 		}
-		return filters
+		return keyed
 	}
 	for i, g := range a.Kanalen {
 		out.Kanalen[i] = filterGroup{given(g.Filters), g.Naam}
@@ -69,6 +74,9 @@ func (s *Server) listAbonnementen(w http.ResponseWriter, r *http.Request) error 
 	if err := onlyQuery(r); err != nil {
 		return err
 	}
+	if err := s.Book.Renew(r.Context()); err != nil {
+		return err
+	}
 	all, err := s.Book.Subscriptions(r.Context())
 	if err != nil {
 		return err
@@ -84,7 +92,11 @@ func (s *Server) listAbonnementen(w http.ResponseWriter, r *http.Request) error 
 	return write(w, http.StatusOK, list)
 }
 
+// findAbonnement returns an abonnement as it is now, at whatever node it was changed.
 func (s *Server) findAbonnement(ctx context.Context, id string) (fanout.Subscription, error) {
+	if err := s.Book.Renew(ctx); err != nil {
+		return fanout.Subscription{}, err
+	}
 	one, found, err := s.Book.Subscription(ctx, id)
 	if err == nil && (!found || one.Abonnement == nil) {
 		err = notFound()
@@ -113,12 +125,29 @@ func (s *Server) createAbonnement(w http.ResponseWriter, r *http.Request) error 
 	}
 	one := fanout.Subscription{ID: string(holdfast.NewID())}
 	one.Abonnement = &fanout.Abonnement{Owner: c.ID}
-	if err = s.called(r, c, "create-abonnement", one.ID, s.changeAbonnement(r, &one, c, http.MethodPost)); err != nil {
+	if err = s.room(r, &c); err == nil {
+		err = s.changeAbonnement(r, &one, c, http.MethodPost)
+	}
+	if err = s.called(r, c, "create-abonnement", one.ID, err); err != nil {
 		return err
 	}
 	out := s.abonnementOf(r, &one)
 	w.Header().Set("Location", out.URL)
 	return write(w, http.StatusCreated, out)
+}
+
+// room refuses a client that has as many abonnementen as it may have.
+func (s *Server) room(r *http.Request, c *Client) error {
+	if s.Most == 0 {
+		return nil
+	}
+	if err := s.Book.Renew(r.Context()); err != nil {
+		return err
+	}
+	if s.Book.Owned(c.ID) >= s.Most {
+		return invalid(InvalidParam{whole, "max_abonnementen", fmt.Sprintf("Deze applicatie heeft al %d abonnementen: verwijder er eerst een.", s.Most)})
+	}
+	return nil
 }
 
 func (s *Server) putAbonnement(w http.ResponseWriter, r *http.Request) error {

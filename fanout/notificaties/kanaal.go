@@ -40,8 +40,11 @@ func (s *Server) kanaalOf(r *http.Request, t *fanout.Topic) kanaal {
 	return kanaal{s.link(r, "kanaal/"+kanaalID(t.Name)), t.Name, t.Documentation, append([]string{}, t.Attributes...)}
 }
 
-// kanalen returns the topics that are kanalen.
+// kanalen returns the topics that are kanalen as they are now, at whatever node they were changed.
 func (s *Server) kanalen(ctx context.Context) ([]fanout.Topic, error) {
+	if err := s.Book.Renew(ctx); err != nil {
+		return nil, err
+	}
 	all, err := s.Book.Topics(ctx)
 	return slices.DeleteFunc(all, func(t fanout.Topic) bool { return t.Name == fanout.CloudEvents }), err
 }

@@ -54,25 +54,30 @@ func (s *Server) postNotificatie(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	n, err := s.readNotificatie(r, f)
-	if p, ok := errors.AsType[*Problem](err); ok && s.PlainFaults {
+	n, err := s.publishNotificatie(r, f, &c)
+	if p, ok := errors.AsType[*Problem](err); ok && s.PlainFaults && len(p.InvalidParams) > 0 {
 		return write(w, p.Status, p.plain())
 	}
 	if err != nil {
 		return err
 	}
-	e, err := n.event(&c)
+	n.Aanmaakdatum = echoed(n.at)
+	return write(w, http.StatusCreated, n)
+}
+
+func (s *Server) publishNotificatie(r *http.Request, f *fields, c *Client) (*notificatie, error) {
+	n, err := s.readNotificatie(f)
+	if err != nil {
+		return nil, err
+	}
+	e, err := n.event(c)
 	if err == nil {
 		e.ID, err = keyOf(r)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = s.Publisher.Publish(r.Context(), e)
 	}
-	if _, err := s.Publisher.Publish(r.Context(), e); err != nil {
-		return notPublished(err)
-	}
-	n.Aanmaakdatum = echoed(n.at)
-	return write(w, http.StatusCreated, n)
+	return n, notPublished(err)
 }
 
 // keyOf returns the idempotency key of a request; empty: it has none. It may stand in quotes.
@@ -97,8 +102,8 @@ func notPublished(err error) error {
 	switch {
 	case errors.Is(err, holdfast.ErrConflict):
 		return problem(http.StatusConflict, "Conflict", "conflict", "Er is een conflict.", "Dit bericht is al bekend met een andere inhoud.")
-	case errors.Is(err, holdfast.ErrNotFound): // it was deleted meanwhile
-		return invalid(InvalidParam{"kanaal", "message_kanaal", "Er bestaat geen kanaal met deze naam."})
+	case errors.Is(err, holdfast.ErrNotFound):
+		return noKanaal()
 	}
 	return notStored(err)
 }
@@ -109,8 +114,12 @@ const (
 	maxMemberURL = 2048
 )
 
-// readNotificatie reads a notification, and holds it to its kanaal.
-func (s *Server) readNotificatie(r *http.Request, f *fields) (*notificatie, error) {
+func noKanaal() error {
+	return invalid(InvalidParam{"kanaal", "message_kanaal", "Er bestaat geen kanaal met deze naam."})
+}
+
+// readNotificatie reads a notification.
+func (s *Server) readNotificatie(f *fields) (*notificatie, error) {
 	n := &notificatie{Kenmerken: map[string]string{}}
 	word := textRules{required: true, most: maxWord}
 	n.Kanaal, _ = f.text("kanaal", textRules{required: true, most: maxNaam})
@@ -129,19 +138,18 @@ func (s *Server) readNotificatie(r *http.Request, f *fields) (*notificatie, erro
 	if all := f.texts("kenmerken", textRules{blank: true, most: maxValue}); all != nil {
 		n.Kenmerken = all
 	}
-	if err := f.err(); err != nil {
-		return nil, err
-	}
-	t, found, err := s.Book.Topic(r.Context(), n.Kanaal)
-	switch {
-	case err != nil:
-		return nil, err
-	case !found || n.Kanaal == fanout.CloudEvents:
-		f.fault("kanaal", "message_kanaal", "Er bestaat geen kanaal met deze naam.")
-	case !consistent(t.Attributes, n.Kenmerken):
-		f.fault("kenmerken", "kenmerken_inconsistent", "De kenmerken komen niet overeen met de filters van het kanaal.")
-	}
 	return n, f.err()
+}
+
+// suits holds a notification to its kanaal.
+func (n *notificatie) suits(t *fanout.Topic) error {
+	switch {
+	case n.Kanaal == fanout.CloudEvents:
+		return noKanaal()
+	case !consistent(t.Attributes, n.Kenmerken):
+		return invalid(InvalidParam{"kenmerken", "kenmerken_inconsistent", "De kenmerken komen niet overeen met de filters van het kanaal."})
+	}
+	return nil
 }
 
 // event returns what is stored of a notification. Its data are the body that abonnementen get.
@@ -153,7 +161,7 @@ func (n *notificatie) event(c *Client) (fanout.Event, error) {
 	}
 	e := fanout.Event{
 		Source: sourceOf(n.Source, c), Topic: n.Kanaal, Type: n.eventType(), Subject: lastPart(n.ResourceURL), Time: n.at,
-		Attributes: map[string]string{}, Data: data, Actor: c.Actor(),
+		Attributes: map[string]string{}, Data: data, Actor: c.Actor(), Suits: n.suits,
 	}
 	maps.Copy(e.Attributes, n.Kenmerken)
 	e.Attributes[filter.Action], e.Attributes[filter.Resource] = n.Actie, n.Resource

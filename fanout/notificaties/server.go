@@ -41,6 +41,8 @@ type Server struct {
 	Check func(sub *fanout.Subscription) error
 	// Probe posts a body to a subscriber, authorized as its subscription says, and returns the status.
 	Probe func(ctx context.Context, sub *fanout.Subscription, body []byte) (status int, err error)
+	// Most is how many abonnementen one client may have, and a few more if it makes several at once; zero: without a bound.
+	Most int
 	// Unprotected accepts callbacks that take requests without authorization.
 	Unprotected bool
 	// Fetch gets a link for people. Nil: links are not checked.

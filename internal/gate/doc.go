@@ -1,7 +1,7 @@
 // Package gate decides who is let in to the routes of a node's listener. It knows
 // patterns and rights, and nothing about what is behind them.
 //
-// Promised: a request reaches a route only with a token that has the route's right; one
+// Promised: a request reaches a route only with a token, or a session of a person, that has the route's right; one
 // that is narrowed to some objects reaches only routes that keep to them. If no token is
 // needed, the request must come from this machine and from no foreign web page. Every
 // refusal is a problem document (RFC 9457), also for an unknown path or method and for a

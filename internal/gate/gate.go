@@ -44,6 +44,14 @@ type Keys struct {
 	Refuse func(ctx context.Context, log *slog.Logger, doing string, err error) *api.Problem
 	// As returns a context in which name asks, who may do this.
 	As func(ctx context.Context, name string, may api.Grant) context.Context
+	// Session returns the session with this hash, who asks by it, and their rights, or holdfast.ErrNotFound.
+	// Nil: there are no sessions.
+	Session func(ctx context.Context, hash [32]byte) (id, actor, rights string, err error)
+	// InSession returns a context of a request by a session. Nil: nobody asks for that.
+	InSession func(ctx context.Context, id string) context.Context
+	// Closed reports whether every request needs a token or a session although Settings do not say so, since
+	// there are people who sign in. Nil: never.
+	Closed func() bool
 	// Denied is told of each request of a caller who lacks a right, in the context of As. Nil: nobody is told.
 	Denied func(ctx context.Context, operation string, p *api.Problem)
 }
@@ -99,13 +107,14 @@ func (r *Route) check() error {
 type gate struct {
 	Settings
 	Keys
-	Logger *slog.Logger
-	few    *slog.Logger // for lines that anybody can cause
-	watch  serve.Watch  // limits refused tokens
-	bodies *serve.Room
-	portal serve.Pace[string] // of each token of a subscriber
-	routes []Route
-	mux    *http.ServeMux
+	Logger  *slog.Logger
+	few     *slog.Logger // for lines that anybody can cause
+	watch   serve.Watch  // limits refused tokens
+	bodies  *serve.Room
+	portal  serve.Pace[string] // of each token of a subscriber
+	foreign http.CrossOriginProtection
+	routes  []Route
+	mux     *http.ServeMux
 }
 
 // How many requests a token of a subscriber may make. Each node counts for itself.

@@ -15,20 +15,18 @@ import (
 // by a name that resolves to the loopback (DNS rebinding), or post here across sites. guard also turns a
 // panic into an answer.
 func (g *gate) guard(next http.Handler) http.Handler {
-	var foreign http.CrossOriginProtection
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		if !g.AuthRequired && !g.signed(r) {
+		if !g.required() && !g.signed(r) {
 			if !g.answersTo(r.Host) {
 				api.ForeignHost.Problem(fmt.Sprintf("this node does not answer to the name %q without a token; use localhost or 127.0.0.1", api.Clip(r.Host)),
 					api.Fault{Field: "Host", Value: api.Clip(r.Host), Problem: "is not a name of the loopback"}).Answer(w)
 				return
 			}
-			if err := foreign.Check(r); err != nil {
-				api.ForeignOrigin.Problem("a web page of another site may not change anything here",
-					api.Fault{Field: "Origin", Value: api.Clip(r.Header.Get("Origin")), Problem: "is not this node"}).Answer(w)
+			if err := g.foreign.Check(r); err != nil {
+				foreignOrigin(r).Answer(w)
 				return
 			}
 		}
@@ -36,6 +34,11 @@ func (g *gate) guard(next http.Handler) http.Handler {
 		defer g.recover(tracked, r)
 		next.ServeHTTP(tracked, r)
 	})
+}
+
+func foreignOrigin(r *http.Request) *api.Problem {
+	return api.ForeignOrigin.Problem("a web page of another site may not change anything here",
+		api.Fault{Field: "Origin", Value: api.Clip(r.Header.Get("Origin")), Problem: "is not this node"})
 }
 
 // signed reports whether the request goes to a route that proves its sender.

@@ -5,19 +5,17 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// recheckEvery is how long a caller may go on to read a long answer after the token has ended.
+// recheckEvery is how long a caller may go on to read a long answer after the token or the session has ended.
 const recheckEvery = 5 * time.Second
 
-// whileValid returns a context that ends soon after the token of a request does, or after it may do something
+// whileValid returns a context that ends soon after the token or the session of a request does, or after it may do something
 // else than it might. What has gone out by then has gone out; the caller may ask again with what the token is
 // now. As long as the store cannot say, the answer goes on: it reads the same store. end must be called.
-func (g *gate) whileValid(ctx context.Context, r *http.Request, name string, may api.Grant) (valid context.Context, end func()) {
+func (g *gate) whileValid(ctx context.Context, r *http.Request, who *caller) (valid context.Context, end func()) {
 	valid, cancel := context.WithCancel(ctx)
-	if r.Header.Get("Authorization") == "" { // no token was needed
+	if who.free {
 		return valid, cancel
 	}
 	var check sync.WaitGroup
@@ -30,8 +28,8 @@ func (g *gate) whileValid(ctx context.Context, r *http.Request, name string, may
 				return
 			case <-tick.C:
 			}
-			now, nowMay, p := g.authenticate(r.WithContext(valid))
-			if p == nil && now == name && nowMay.String() == may.String() || p != nil && p.Status >= http.StatusInternalServerError {
+			now, p := g.authenticate(r.WithContext(valid))
+			if p == nil && now.name == who.name && now.may.String() == who.may.String() && !now.free || p != nil && p.Status >= http.StatusInternalServerError {
 				continue
 			}
 			cancel()

@@ -20,7 +20,7 @@ import (
 // allow demands from requests what the route needs, and holds room for their bodies.
 func (g *gate) allow(to Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, may, p := g.authenticate(r)
+		who, p := g.authenticate(r)
 		if p == nil && !serve.Known(r) {
 			p = Crowded()
 		}
@@ -28,11 +28,12 @@ func (g *gate) allow(to Route) http.Handler {
 			g.refuse(w, r, &to, p)
 			return
 		}
+		name, may := who.name, who.may
 		if may.Can(api.Portal) && !g.portal.Allow(name) {
 			api.TooMany.Problem(fmt.Sprintf("token %q may make %d requests a second, and %d at once: wait", name, portalPerSecond, portalBurst)).With("Retry-After", "1").Answer(w)
 			return
 		}
-		ctx := g.As(r.Context(), name, may)
+		ctx := g.in(r.Context(), &who)
 		if p := lacking(&to, name, &may); p != nil {
 			if g.Denied != nil {
 				g.Denied(ctx, cmp.Or(to.Operation, to.Pattern), p)
@@ -54,7 +55,7 @@ func (g *gate) allow(to Route) http.Handler {
 		}
 		if to.Long && r.Method == http.MethodGet {
 			var end func()
-			ctx, end = g.whileValid(ctx, r, name, may)
+			ctx, end = g.whileValid(ctx, r, &who)
 			defer end()
 		}
 		to.Handler.ServeHTTP(w, r.WithContext(ctx))
@@ -90,6 +91,14 @@ func (b *heldBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
+// called names a caller for people.
+func called(name string) string {
+	if person, is := api.PersonOf(name); is {
+		return fmt.Sprintf("%q", person)
+	}
+	return fmt.Sprintf("token %q", name)
+}
+
 // lacking returns why a caller may not use a route, or nil.
 func lacking(to *Route, name string, may *api.Grant) *api.Problem {
 	var p *api.Problem
@@ -99,49 +108,58 @@ func lacking(to *Route, name string, may *api.Grant) *api.Problem {
 		if len(may.Rights) > 0 {
 			has = strings.Trim(fmt.Sprint(may.Rights), "[]")
 		}
-		p = api.RoleLacking.Problem(fmt.Sprintf("this needs the right %s; token %q has %s", to.Right, name, has))
+		p = api.RoleLacking.Problem(fmt.Sprintf("this needs the right %s; %s has %s", to.Right, called(name), has))
 	case !to.Scoped && !may.Whole():
-		p = api.RoleLacking.Problem(fmt.Sprintf("this is about the whole node, and token %q is only for some sites, destinations or topics", name))
+		p = api.RoleLacking.Problem(fmt.Sprintf("this is about the whole node, and %s is only for some sites, destinations or topics", called(name)))
 	default:
 		return nil
 	}
 	return p.With("WWW-Authenticate", fmt.Sprintf(`Bearer realm="holdfast", error="insufficient_scope", scope="%s"`, to.Right))
 }
 
-// authenticate returns who asks and what they may do, or why the request is refused. If a token is given where
-// none is needed, it is checked all the same, so that its name is recorded and its rights bind.
-func (g *gate) authenticate(r *http.Request) (name string, may api.Grant, p *api.Problem) {
+// authenticate returns who asks and what they may do, or why the request is refused. If a token or a session is
+// given where none is needed, it is checked all the same, so that its name is recorded and its rights bind.
+func (g *gate) authenticate(r *http.Request) (who caller, p *api.Problem) {
 	header := r.Header.Get("Authorization")
-	if !g.AuthRequired && (header == "" || g.Find == nil) {
-		if by := passedOnBy(r); by != "" && !g.Anybody {
-			return "", may, unauthorized("", "the request came through a proxy (header "+by+"), and only this machine is let in without a token: send one")
-		}
-		return api.Local, api.Everything(), nil
-	}
 	if header == "" {
-		return "", may, unauthorized("", "send a token: Authorization: Bearer hf_…")
+		if who, found, p := g.bySession(r); found {
+			return who, p
+		}
+	}
+	if !g.required() && (header == "" || g.Find == nil) {
+		if by := passedOnBy(r); by != "" && !g.Anybody {
+			return who, unauthorized("", "the request came through a proxy (header "+by+"), and only this machine is let in without a token: send one")
+		}
+		return caller{name: api.Local, may: api.Everything(), free: true}, nil
+	}
+	if header == "" || g.Find == nil {
+		return who, unauthorized("", "send a token: Authorization: Bearer hf_…")
 	}
 	scheme, secret, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", may, unauthorized("", "the Authorization header must have the form: Bearer hf_…")
+		return who, unauthorized("", "the Authorization header must have the form: Bearer hf_…")
 	}
-	secret = strings.TrimSpace(secret)
+	return g.byToken(r, strings.TrimSpace(secret))
+}
+
+// byToken returns whose token it is.
+func (g *gate) byToken(r *http.Request, secret string) (who caller, p *api.Problem) {
 	if !api.WellFormed(secret) {
-		return "", may, g.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
+		return who, g.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
 	}
 	name, rights, err := g.Find(r.Context(), sha256.Sum256([]byte(secret)))
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound):
-		return "", may, g.refuseToken(r, "the token is not known here; it may have been deleted, or its time is over")
+		return who, g.refuseToken(r, "the token is not known here; it may have been deleted, or its time is over")
 	case err != nil:
 		few := g.few.With(slog.String("remote", serve.Address(r).String()))
-		return "", may, g.Refuse(r.Context(), few, "look the token up", err) // anybody can make up a token
+		return who, g.Refuse(r.Context(), few, "look the token up", err) // anybody can make up a token
 	}
-	may, err = api.ParseGrant(rights)
-	if err != nil { // of a newer version: it may do nothing but ask who it is
+	who.name = name
+	if who.may, err = api.ParseGrant(rights); err != nil { // of a newer version: it may do nothing but ask who it is
 		g.few.LogAttrs(r.Context(), slog.LevelWarn, "rights of a token not understood", slog.String("token", name), slog.Any("error", err))
 	}
-	return name, may, nil
+	return who, nil
 }
 
 // refuseToken answers a request whose token is not ours. After too many from one address, callers are told to

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // program builds the program, and returns a call of it on the fixture: what it
@@ -38,6 +40,7 @@ func program(t *testing.T) func(args ...string) (lines []string, code int) {
 // is named with its place, and what has a line in the list does not count.
 func TestWhatDiesAndWhatLives(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "its programs would be the same")
 	mutate := program(t)
 	living := []string{
 		"alive    fixture.go:27: fill: 0 → 0 + 1, after 1 tests",
@@ -68,6 +71,7 @@ func TestWhatDiesAndWhatLives(t *testing.T) {
 // F1-99: a suite that is too long as a whole is used part by part, and no part of it is left out.
 func TestALongSuiteIsUsedInParts(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "its programs would be the same")
 	got, code := program(t)("-longest", "5s", "-only", "nobodyAsks", ".")
 	want := []string{"not used fixture: TestBroken: fails without a fault", ".: 2 mutants: 2 dead, 0 alive, 0 unmet, 0 equal; 100 % died"}
 	if diff := cmp.Diff(got, want); diff != "" || code != 0 {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // Each part of at least piece bytes that a text has in common with a secret is found, also where letters repeat.
@@ -38,6 +40,7 @@ func TestPiecesAreAllFound(t *testing.T) {
 // A text of one letter is no work for minutes: a subscriber may choose both.
 func TestATextOfOneLetter(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one goroutine")
 	s := &Set{}
 	s.Add(strings.Repeat("a", 8000))
 	if got := s.Clean(strings.Repeat("a", 16<<10)); got != Mark {

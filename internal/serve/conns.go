@@ -73,7 +73,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // add makes room for a connection. It closes the one that has been idle for longest, of the address with the
 // most. Nil: no connection is idle.
 func (s *conns) add(c net.Conn) *conn {
-	in := &conn{Conn: c, of: s, from: group(parseAddress(c.RemoteAddr().String())), used: time.Now()}
+	in := &conn{Conn: c, of: s, from: Group(parseAddress(c.RemoteAddr().String())), used: time.Now()}
 	s.mu.Lock()
 	var victim *conn
 	switch {

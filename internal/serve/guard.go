@@ -99,7 +99,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		v := &visit{}
 		v.conn, _ = r.Context().Value(connKey{}).(*conn)
 		v.conn.serves(0)
-		v.guest = g.crowd.enter(group(Address(r)), func() {
+		v.guest = g.crowd.enter(Group(Address(r)), func() {
 			g.count(refusedCrowded)
 			_ = control.SetReadDeadline(time.Now())
 			_ = control.SetWriteDeadline(time.Now().Add(time.Second)) // time to answer that

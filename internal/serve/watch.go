@@ -39,7 +39,7 @@ func (w *Watch) Refuse(from netip.Addr) (within, tell bool) {
 		w.pace.PerSecond, w.pace.Burst = refusalsPerSecond, refusalBurst
 		w.lines = rate.NewLimiter(linesPerSecond, lineBurst)
 	})
-	within = w.pace.Allow(group(from))
+	within = w.pace.Allow(Group(from))
 	return within, within && w.lines.Allow()
 }
 
@@ -58,9 +58,9 @@ func parseAddress(hostport string) netip.Addr {
 	return a.Unmap()
 }
 
-// group returns what counts as one address. With IPv6, one caller owns a whole /64. A machine counts as one,
+// Group returns what counts as one address. With IPv6, one caller owns a whole /64. A machine counts as one,
 // by whichever of its own addresses it calls.
-func group(a netip.Addr) netip.Addr {
+func Group(a netip.Addr) netip.Addr {
 	switch {
 	case a.IsLoopback():
 		return netip.Addr{}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
 )
 
@@ -74,6 +75,7 @@ func worn(t *testing.T) (content []byte, ids map[int64]bool, pages map[uint32]st
 // Edge cases 20 and 21; OI-12, damaged file.
 func TestDamagedAccountOfAPage(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one goroutine reads files")
 	content, ids, pages := worn(t)
 	const free, fragments = 1, 7
 	seen := map[string]bool{}

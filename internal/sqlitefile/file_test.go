@@ -12,6 +12,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
 )
 
@@ -114,6 +115,7 @@ func TestReadsWhatSQLiteWrote(t *testing.T) {
 // be what a power cut has left.
 func TestLogThatLostCommits(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one goroutine reads files")
 	path := made(t, 40) + "-wal"
 	sound, err := sqlitefile.ReadLog(path)
 	if err != nil || sound.Damaged() || sound.Commits != 19 || sound.Unseen != 0 || sound.Pages == 0 {
@@ -149,6 +151,7 @@ func TestLogThatLostCommits(t *testing.T) {
 // Whatever the bytes are, there is an end, and no panic.
 func TestAnyBytes(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one goroutine reads files")
 	path := made(t, 200)
 	content, err := os.ReadFile(path)
 	if err != nil {

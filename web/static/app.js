@@ -101,11 +101,12 @@
     if (marked && !marked.isCollapsed && main.contains(marked.anchorNode)) return true;
     return main.contains(document.activeElement) && document.activeElement !== main;
   }
+  let news = 0; // what came while the page could not change
   function told() {
     if (fresh) {
       fresh.hidden = false;
       fresh.classList.toggle("waits", busy());
-      fresh.querySelector("[data-fresh]").textContent = busy() ? "paused" : "live";
+      fresh.querySelector("[data-fresh]").textContent = !busy() ? "live" : news > 0 ? "paused, " + news + " new" : "paused";
     }
   }
   let since = new Date();
@@ -123,6 +124,9 @@
     else since = new Date();
   });
   document.addEventListener("htmx:afterSwap", (event) => reveal(event.target));
+
+  // For live.js, which hears when something changed.
+  window.holdfast = { busy: () => busy(), told: (n) => { news = n; told(); } };
 
   document.documentElement.classList.add("scripted");
   reveal(document);

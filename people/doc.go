@@ -1,0 +1,99 @@
+// Package people is what a node knows about those who sign in, without any I/O: a person, a
+// session, hashes of passwords, and the codes of a second factor.
+package people
+
+import (
+	"context"
+	"time"
+)
+
+// Person is somebody who signs in.
+type Person struct {
+	Name     string
+	Display  string
+	Rights   string // as api.Grant writes it
+	Password string // see HashPassword; empty: none, so that nobody signs in by one
+	Subject  string // issuer and subject at a provider; empty: none
+	TOTP     string // the secret, sealed; empty: none
+	Step     int64  // of the last code that was taken
+	Codes    string // see NewCodes
+
+	// The store sets these. Zero: it has not happened.
+	Created, SignedIn, Disabled time.Time
+}
+
+// Guarded reports whether the person needs a second factor. It does also if the secret was lost with a
+// damaged file: the recovery codes are then what is left.
+func (p *Person) Guarded() bool { return p.TOTP != "" || p.Codes != "" }
+
+// Administers reports whether the person can operate the node for good: with every right, and a password that
+// no provider can take away.
+func (p *Person) Administers() bool {
+	return p.Rights == "admin" && p.Password != "" && p.Disabled.IsZero()
+}
+
+// Session is a person who has signed in.
+type Session struct {
+	ID     string
+	Person string
+	Via    string // ViaPassword or ViaProvider
+	From   string // address of the request that began it
+	// Pending: the second factor is still to come. Such a session gives no right.
+	Pending bool
+	// Idle is how long it lives without a request.
+	Idle time.Duration
+
+	// The store sets these.
+	Created, Seen, Until time.Time
+	Ended                bool // its time is over
+}
+
+// The ways to sign in.
+const (
+	ViaPassword = "password"
+	ViaProvider = "provider"
+)
+
+// Change is a change of a person.
+type Change struct {
+	Name  string
+	Code  string // what the journal calls it
+	Actor string
+	Ends  bool   // the person's sessions end with it,
+	But   string // except the one with this id
+	// Quiet changes are not told to the journal: its caller tells what they belong to.
+	Quiet bool
+	// Disable or enable the person; neither: as before.
+	Disable, Enable bool
+	// Apply changes the other fields. It may be called more than once, and calls nothing.
+	Apply func(p *Person) error
+}
+
+// Store keeps people and sessions. Its methods are atomic and may be called concurrently.
+type Store interface {
+	// AddPerson keeps a new person. holdfast.ErrConflict: the name or the subject is taken.
+	AddPerson(ctx context.Context, p *Person, actor string) error
+	// ChangePerson changes a person in one step. An error of Apply is returned and changes nothing. holdfast.ErrNotFound:
+	// nobody has the name.
+	ChangePerson(ctx context.Context, c *Change) error
+	// RemovePerson removes a person with all sessions, or returns holdfast.ErrNotFound.
+	RemovePerson(ctx context.Context, name, actor string) error
+	// Person returns a person by name, PersonBySubject by the provider's subject; or holdfast.ErrNotFound.
+	Person(ctx context.Context, name string) (Person, error)
+	PersonBySubject(ctx context.Context, subject string) (Person, error)
+	// EachPerson calls yield for each person, by name.
+	EachPerson(ctx context.Context, yield func(p *Person)) error
+
+	// OpenSession keeps a session that lives for at most lasts, under the hash of its secret, and drops those of the
+	// person whose time is over. It returns holdfast.ErrNotFound if the person is gone or disabled.
+	OpenSession(ctx context.Context, s *Session, lasts time.Duration, hash [32]byte) error
+	// FindSession returns the living session with this hash and what its person may do now, or
+	// holdfast.ErrNotFound. It is called for every request, and may record the time.
+	FindSession(ctx context.Context, hash [32]byte) (s Session, rights string, err error)
+	// EndSession ends a session with this id, of this person; empty: of anybody. It returns holdfast.ErrNotFound if there is none.
+	EndSession(ctx context.Context, id, person string) error
+	// EndSessions ends all sessions of a person, and returns how many there were.
+	EndSessions(ctx context.Context, person string) (int64, error)
+	// EachSession calls yield for each session; of one person, if person is not empty.
+	EachSession(ctx context.Context, person string, yield func(s *Session)) error
+}
