@@ -22,9 +22,13 @@ type frame struct {
 	Said *notice
 	Data any
 
-	may api.Grant
-	now time.Time
+	may   api.Grant
+	now   time.Time
+	asked url.Values
 }
+
+// Asked returns the value of a filter, as this page was asked for.
+func (f *frame) Asked(name string) string { return f.asked.Get(name) }
 
 // entry is a line of the navigation.
 type entry struct {
@@ -46,6 +50,14 @@ func rail() [][3]string {
 		{"Channels", "send", "channels"},
 		{"Lists", "people", "lists"},
 		{"Bulk actions", "list", "bulk"},
+		{"Events", "bolt", "events"},
+		{"Subscriptions", "user", "subscriptions"},
+		{"Sites", "site", "sites"},
+		{"Site calls", "copy", "site-calls"},
+		{"Health", "check", "health"},
+		{"Activity", "clock", "activity"},
+		{"Audit", "shield", "audit"},
+		{"Settings", "gear", "settings"},
 	}
 }
 
@@ -53,7 +65,7 @@ func (p *Pages) frame(r *http.Request, v *view) *frame {
 	f := &frame{
 		Title: v.title, Node: p.Name, Version: p.Program(), Environment: p.Environment, Tone: p.Tone,
 		preferences: preferencesOf(r), Here: p.here(r), Live: v.live, Data: v.data, now: time.Now(),
-		Said: said(r.URL.Query()),
+		Said: said(r.URL.Query()), asked: r.URL.Query(),
 	}
 	if v.said != nil {
 		f.Said = v.said
