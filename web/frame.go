@@ -16,15 +16,21 @@ type frame struct {
 
 	Rail []entry
 	Who  string // who asks; empty: nobody knows
+	// Person is the name of the person who asks, if one does.
+	Person string
 	preferences
 	Here string // the path of this page with its filters, for forms that come back to it
 	Live bool
 	Said *notice
 	Data any
 
-	may api.Grant
-	now time.Time
+	may   api.Grant
+	now   time.Time
+	asked url.Values
 }
+
+// Asked returns the value of a filter, as this page was asked for.
+func (f *frame) Asked(name string) string { return f.asked.Get(name) }
 
 // entry is a line of the navigation.
 type entry struct {
@@ -46,6 +52,14 @@ func rail() [][3]string {
 		{"Channels", "send", "channels"},
 		{"Lists", "people", "lists"},
 		{"Bulk actions", "list", "bulk"},
+		{"Events", "bolt", "events"},
+		{"Subscriptions", "user", "subscriptions"},
+		{"Sites", "site", "sites"},
+		{"Site calls", "copy", "site-calls"},
+		{"Health", "check", "health"},
+		{"Activity", "clock", "activity"},
+		{"Audit", "shield", "audit"},
+		{"Settings", "gear", "settings"},
 	}
 }
 
@@ -53,7 +67,7 @@ func (p *Pages) frame(r *http.Request, v *view) *frame {
 	f := &frame{
 		Title: v.title, Node: p.Name, Version: p.Program(), Environment: p.Environment, Tone: p.Tone,
 		preferences: preferencesOf(r), Here: p.here(r), Live: v.live, Data: v.data, now: time.Now(),
-		Said: said(r.URL.Query()),
+		Said: said(r.URL.Query()), asked: r.URL.Query(),
 	}
 	if v.said != nil {
 		f.Said = v.said
@@ -62,10 +76,19 @@ func (p *Pages) frame(r *http.Request, v *view) *frame {
 		return f
 	}
 	f.Who, f.may = admin.Actor(r.Context()), admin.Granted(r.Context())
+	f.Person, _ = personOf(r)
 	for _, e := range rail() {
 		f.Rail = append(f.Rail, entry{Name: e[0], Icon: e[1], Href: p.link() + e[2], Current: e[0] == v.rail})
 	}
 	return f
+}
+
+// personOf returns the person who asks, if one does.
+func personOf(r *http.Request) (name string, is bool) {
+	if name, is = api.PersonOf(admin.Actor(r.Context())); !is {
+		name = ""
+	}
+	return name, is
 }
 
 // here returns the path of the page that a request asks for, or that its form stood on.

@@ -73,7 +73,7 @@ type answer interface {
 
 // pages lists all pages and their actions.
 func (p *Pages) pages() []page {
-	return []page{
+	return slices.Concat(p.auditPages(), p.eventPages(), p.sitePages(), []page{
 		{"GET {$}", "overview", api.Read, false, p.overview},
 		{"GET messages", "list-messages", api.Read, false, p.messages},
 		{"POST messages/selected", "decide-messages", api.Operate, false, p.decideSelected},
@@ -95,17 +95,20 @@ func (p *Pages) pages() []page {
 		{"GET notifications/{id}/discard", "ask-discard-notification", api.Operate, false, p.askDiscardNotification},
 		{"POST notifications/{id}/{verb}", "decide-notification", api.Operate, false, p.decideNotification},
 		{"GET parked", "list-causes", api.Read, false, p.parked},
+		{"GET activity", "list-activity", api.Read, false, p.activities},
+		{"GET settings", "show-settings", api.Read, false, p.settings},
 		{"POST preferences", "set-preferences", api.AnyToken, false, p.setPreferences},
+		{"POST sign-out", "sign-out", api.AnyToken, false, p.signOut},
 		{"GET design", "show-design", api.AnyToken, false, p.design},
 		// Any other path is an unknown page.
 		{"GET ", "unknown-page", api.AnyToken, false, unknown},
 		{"POST ", "unknown-page", api.AnyToken, false, unknown},
-	}
+	})
 }
 
 // wholePages lists the pages and actions that are about the whole node: who is only for a part of it is refused.
 func (p *Pages) wholePages() []page {
-	return slices.Concat(p.bulkPages(), p.channelPages(), p.listPages())
+	return slices.Concat(p.bulkPages(), p.channelPages(), p.listPages(), p.nodePages())
 }
 
 // mostForm is the most bytes of a form.
@@ -117,18 +120,24 @@ func (p *Pages) Routes() []gate.Route {
 		{Pattern: "GET /{$}", Handler: http.HandlerFunc(p.home), Open: true},
 		{Pattern: "GET " + Root + assetFolder + "{name}", Handler: http.HandlerFunc(p.serveAsset), Open: true},
 	}
+	routes = append(routes, p.signInRoutes()...)
 	narrow := p.pages()
 	for i, one := range slices.Concat(narrow, p.wholePages()) {
-		method, path, _ := strings.Cut(one.pattern, " ")
 		r := gate.Route{
-			Pattern: method + " " + Root + path, Operation: one.operation, Handler: p.handler(&one), Right: one.right, Scoped: i < len(narrow), Page: true,
+			Pattern: below(one.pattern), Operation: one.operation, Handler: p.handler(&one), Right: one.right, Scoped: i < len(narrow), Page: true,
 		}
-		if method == http.MethodPost {
+		if strings.HasPrefix(one.pattern, http.MethodPost) {
 			r.MaxBody = mostForm
 		}
 		routes = append(routes, r)
 	}
-	return routes
+	return append(routes, p.exportRoute())
+}
+
+// below returns the pattern of a page below Root.
+func below(pattern string) string {
+	method, path, _ := strings.Cut(pattern, " ")
+	return method + " " + Root + path
 }
 
 // handler serves a page, and tells the audit log of what the page does.

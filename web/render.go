@@ -47,7 +47,7 @@ func (p *Pages) loadTemplates() error {
 func (p *Pages) funcs() template.FuncMap {
 	return template.FuncMap{
 		"link": p.link, "asset": p.asset, "count": countOf, "bytes": sizeOf, "pill": pillOf, "spark": sparkline, "quote": shellQuote,
-		"join": strings.Join, "upper": upper, "add": func(a, b int) int { return a + b },
+		"join": strings.Join, "upper": upper, "ms": inMillis, "outcome": outcomeOf, "deref": deref, "add": func(a, b int) int { return a + b },
 	}
 }
 
