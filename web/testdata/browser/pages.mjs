@@ -129,7 +129,7 @@ if (!PARKED) await finish(); // there is nothing to do on these pages
   await page.goto(BASE + "/ui/messages");
   let asked = 0;
   page.on("request", (r) => { if (r.headers()["hx-request"]) asked++; });
-  const box = page.locator("input[name=id]").first();
+  const box = page.locator("input[type=checkbox][name=id]").first();
   await box.check();
   await page.waitForTimeout(5600);
   if (asked > 0 || !(await box.isChecked())) fault("selection", "the rows moved under it");
