@@ -16,6 +16,8 @@ type frame struct {
 
 	Rail []entry
 	Who  string // who asks; empty: nobody knows
+	// Person is the name of the person who asks, if one does.
+	Person string
 	preferences
 	Here string // the path of this page with its filters, for forms that come back to it
 	Live bool
@@ -74,10 +76,19 @@ func (p *Pages) frame(r *http.Request, v *view) *frame {
 		return f
 	}
 	f.Who, f.may = admin.Actor(r.Context()), admin.Granted(r.Context())
+	f.Person, _ = personOf(r)
 	for _, e := range rail() {
 		f.Rail = append(f.Rail, entry{Name: e[0], Icon: e[1], Href: p.link() + e[2], Current: e[0] == v.rail})
 	}
 	return f
+}
+
+// personOf returns the person who asks, if one does.
+func personOf(r *http.Request) (name string, is bool) {
+	if name, is = api.PersonOf(admin.Actor(r.Context())); !is {
+		name = ""
+	}
+	return name, is
 }
 
 // here returns the path of the page that a request asks for, or that its form stood on.

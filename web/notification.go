@@ -9,7 +9,6 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
-	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // notificationDetail is what the page of a notification shows.
@@ -62,7 +61,7 @@ func (p *Pages) oneNotification(r *http.Request) (*view, error) {
 				c.Accepted++
 			}
 		}
-		if c.Status == string(notify.Parked) || c.Status == string(notify.Discarded) {
+		if c.Status == "parked" || c.Status == "discarded" {
 			accepted, open = accepted+c.Accepted, open+len(c.Recipients)-c.Accepted
 		}
 		d.Stuck = d.Stuck || c.Stuck
@@ -110,7 +109,7 @@ func copyVerbs() []copyVerb {
 // fits reports whether a copy allows the verb, that over a channel or, if that is empty, any.
 func (a *copyVerb) fits(n *api.NotificationDetail, channel string) bool {
 	return slices.ContainsFunc(n.Copies, func(c api.NotificationCopy) bool {
-		return (channel == "" || c.Channel == channel) && !c.Discarding && slices.Contains(admin.StatusesFor(a.verb), notify.Status(c.Status))
+		return (channel == "" || c.Channel == channel) && !c.Discarding && copyFits(a.verb, c.Status)
 	})
 }
 
@@ -152,7 +151,7 @@ func notificationTimeline(n *api.NotificationDetail) (list []moment) {
 			list = append(list, overChannel(one, n, c))
 		}
 		last := len(c.History) - 1
-		if c.Ended != nil && (last < 0 || string(notify.StatusOf(stateOf(c.History[last].State), 1)) != c.Status) {
+		if c.Ended != nil && (last < 0 || c.History[last].State != c.Status) {
 			word := pillOf(c.Status)
 			list = append(list, overChannel(moment{At: *c.Ended, Icon: word.Icon, Tone: word.Tone, Title: upper(c.Status)}, n, c))
 		}
@@ -169,9 +168,14 @@ func overChannel(m moment, n *api.NotificationDetail, c *api.NotificationCopy) m
 	return m
 }
 
-func stateOf(name string) holdfast.State {
-	state, _ := holdfast.ParseState(name)
-	return state
+// copyFits reports whether a verb starts from the status of a copy.
+func copyFits(verb holdfast.Verb, status string) bool {
+	for _, one := range admin.StatusesFor(verb) {
+		if string(one) == status {
+			return true
+		}
+	}
+	return false
 }
 
 // decideOne applies a verb to the copies of a notification.

@@ -98,6 +98,7 @@ func (p *Pages) pages() []page {
 		{"GET activity", "list-activity", api.Read, false, p.activities},
 		{"GET settings", "show-settings", api.Read, false, p.settings},
 		{"POST preferences", "set-preferences", api.AnyToken, false, p.setPreferences},
+		{"POST sign-out", "sign-out", api.AnyToken, false, p.signOut},
 		{"GET design", "show-design", api.AnyToken, false, p.design},
 		// Any other path is an unknown page.
 		{"GET ", "unknown-page", api.AnyToken, false, unknown},
@@ -119,18 +120,24 @@ func (p *Pages) Routes() []gate.Route {
 		{Pattern: "GET /{$}", Handler: http.HandlerFunc(p.home), Open: true},
 		{Pattern: "GET " + Root + assetFolder + "{name}", Handler: http.HandlerFunc(p.serveAsset), Open: true},
 	}
+	routes = append(routes, p.signInRoutes()...)
 	narrow := p.pages()
 	for i, one := range slices.Concat(narrow, p.wholePages()) {
-		method, path, _ := strings.Cut(one.pattern, " ")
 		r := gate.Route{
-			Pattern: method + " " + Root + path, Operation: one.operation, Handler: p.handler(&one), Right: one.right, Scoped: i < len(narrow), Page: true,
+			Pattern: below(one.pattern), Operation: one.operation, Handler: p.handler(&one), Right: one.right, Scoped: i < len(narrow), Page: true,
 		}
-		if method == http.MethodPost {
+		if strings.HasPrefix(one.pattern, http.MethodPost) {
 			r.MaxBody = mostForm
 		}
 		routes = append(routes, r)
 	}
 	return append(routes, p.exportRoute())
+}
+
+// below returns the pattern of a page below Root.
+func below(pattern string) string {
+	method, path, _ := strings.Cut(pattern, " ")
+	return method + " " + Root + path
 }
 
 // handler serves a page, and tells the audit log of what the page does.

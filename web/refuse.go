@@ -9,9 +9,13 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Refuse shows a refusal of the gate.
+// Refuse shows a refusal of the gate. A person who is not signed in is led to the sign-in; a program that sent a token is not.
 func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, why *api.Problem) {
 	secure(w.Header())
+	if why.Status == http.StatusUnauthorized && p.People != nil && r.Header.Get("Authorization") == "" {
+		p.toSignIn(w, r)
+		return
+	}
 	maps.Copy(w.Header(), why.GetHeaders())
 	v := p.problemView(r, why)
 	v.bare = why.Status == http.StatusUnauthorized // it may have no name
@@ -55,11 +59,12 @@ func said(q url.Values) *notice {
 		"verifying": "All records are read. This page shows the result when that is done.", "sent": "Each subscription gets the event again.",
 		"removed": "It is not accepted any more.", "revoked": "The site is shut out.", "disabled": "It gets nothing until somebody resumes it.",
 		"set": "It counts from now on.", "sealed": "Every secret that could be opened has the newest key.", "sealing": "Many were sealed, and some are left: do it again to go on.",
+		"signed-out": "Your session has ended.",
 	}[q.Get("done")]
 	if !known {
 		return nil
 	}
-	n := &notice{Tone: "good", Title: map[string]string{"run": "Due now"}[q.Get("done")], Text: text}
+	n := &notice{Tone: "good", Title: map[string]string{"run": "Due now", "signed-out": "Signed out"}[q.Get("done")], Text: text}
 	if n.Title == "" {
 		n.Title = upper(q.Get("done"))
 	}

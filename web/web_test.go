@@ -60,6 +60,9 @@ func serve(t *testing.T, may api.Grant, change ...func(*web.Settings, *admin.Ser
 		Denied: service.Denied, As: admin.As, Refuse: service.Refusal,
 		Find: func(context.Context, [32]byte) (string, string, error) { return "ana", may.String(), nil },
 	}
+	if service.People != nil {
+		keys.Session, keys.InSession = service.FindSession, admin.InSession
+	}
 	if s.Handler, err = gate.New(gate.Settings{AuthRequired: true, Page: pages.Refuse}, keys, pages.Routes(), nil); err != nil {
 		t.Fatal(err)
 	}
