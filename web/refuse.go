@@ -56,12 +56,13 @@ func said(q url.Values) *notice {
 		"run": "It is due at once.", "rescheduled": "It is tried at the new time.", "paused": "Nothing more is begun there until somebody resumes it.",
 		"resumed": "It goes on at once.", "begun": "The node does it row by row, also when nobody looks.", "cancelled": "Rows that were not done stay as they are.",
 		"saved": "It counts from the next notification on.", "deleted": "It is gone from this node.",
-		"signed-out": "Your session has ended.",
+		"signed-out": "Your session has ended.", "password": "Other sessions have ended.", "ended": "Who used it signs in again.", "added": "The person can sign in.",
+		"granted": "It counts at once, also in sessions.", "disabled": "Their sessions have ended, and nobody signs in by that name.", "enabled": "The person can sign in again.",
 	}[q.Get("done")]
 	if !known {
 		return nil
 	}
-	n := &notice{Tone: "good", Title: map[string]string{"run": "Due now", "signed-out": "Signed out"}[q.Get("done")], Text: text}
+	n := &notice{Tone: "good", Title: map[string]string{"run": "Due now", "signed-out": "Signed out", "password": "Password changed", "granted": "Role changed"}[q.Get("done")], Text: text}
 	if n.Title == "" {
 		n.Title = upper(q.Get("done"))
 	}
