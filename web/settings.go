@@ -15,7 +15,6 @@ func (p *Pages) nodePages() []page {
 	return append([]page{
 		{"GET health", "overview", api.Read, false, p.health},
 		{"POST settings/schedule", "put-schedule", api.Admin, false, p.putSchedule},
-		{"GET settings/people", "list-people", api.Admin, false, p.people},
 		{"GET settings/keys", "list-keys", api.Read, false, p.keys},
 		{"POST settings/keys/rotate", "rotate-keys", api.Admin, false, p.rotateKeys},
 	}, p.tokenPages()...)
@@ -75,7 +74,7 @@ func (p *Pages) settings(r *http.Request) (answer, error) {
 		}
 		data.Schedule = &s
 	}
-	data.Pages = []action{{Label: "People", Icon: "people", Href: p.link("settings", "people")}, {Label: "Tokens", Icon: "user", Href: p.link("settings", "tokens")}, {Label: "Keys", Icon: "shield", Href: p.link("settings", "keys")}}
+	data.Pages = []action{{Label: "People", Icon: "people", Href: p.link("people")}, {Label: "Tokens", Icon: "user", Href: p.link("settings", "tokens")}, {Label: "Keys", Icon: "shield", Href: p.link("settings", "keys")}}
 	return &view{template: "settings", title: "Settings", rail: "Settings", data: data}, nil
 }
 
