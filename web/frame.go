@@ -67,7 +67,8 @@ func rail() [][4]string {
 func (p *Pages) frame(r *http.Request, v *view) *frame {
 	f := &frame{
 		Title: v.title, Node: p.Name, Version: p.Program(), Environment: p.Environment, Tone: p.Tone,
-		preferences: preferencesOf(r), Here: p.here(r), Live: v.live, Data: v.data, now: time.Now(),
+		preferences: preferencesOf(r), Here: p.here(r), Data: v.data, now: time.Now(),
+		Live: v.live && r.Method == http.MethodGet, // what came of a form is not swapped away
 		Said: said(r.URL.Query()), asked: r.URL.Query(),
 	}
 	if v.said != nil {
@@ -98,7 +99,7 @@ func personOf(r *http.Request) (name string, is bool) {
 // here returns the path of the page that a request asks for, or that its form stood on.
 func (p *Pages) here(r *http.Request) string {
 	if r.Method != http.MethodGet {
-		return p.local(r.PostFormValue("next"))
+		return p.cameFrom(r)
 	}
 	path, query := p.Base+r.URL.EscapedPath(), r.URL.Query()
 	query.Del("done")
@@ -108,6 +109,19 @@ func (p *Pages) here(r *http.Request) string {
 		path += "?" + query.Encode()
 	}
 	return path
+}
+
+// cameFrom returns the path of the page that a form stood on: what the form says of it, or what the browser says,
+// or the first page. It reads no body: a request that the gate refuses has one that nobody has measured.
+func (p *Pages) cameFrom(r *http.Request) string {
+	if next := r.PostForm.Get("next"); next != "" {
+		return p.local(next)
+	}
+	from, err := url.Parse(r.Referer())
+	if err != nil {
+		return p.link()
+	}
+	return p.local(from.RequestURI())
 }
 
 // Can reports whether the caller has a right.

@@ -139,7 +139,7 @@ func (p *Pages) askDiscard(r *http.Request) (answer, error) {
 }
 
 func (p *Pages) discard(r *http.Request) (answer, error) {
-	reason := r.PostFormValue("reason")
+	reason := reasonOf(r)
 	if reason == "" {
 		return p.decided(r, "", noReason())
 	}

@@ -16,6 +16,7 @@ type notificationDetail struct {
 	*api.NotificationDetail
 
 	Stuck    bool
+	Story    string // path of the part that changes
 	Actions  []action
 	Asked    string // who is asked by a retry, in words; empty: nobody
 	Copies   []copyDetail
@@ -43,7 +44,7 @@ func (p *Pages) oneNotification(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	d := &notificationDetail{
-		NotificationDetail: &n, Timeline: notificationTimeline(&n), Actions: p.copyActions(r, &n, ""),
+		NotificationDetail: &n, Timeline: notificationTimeline(&n), Actions: p.copyActions(r, &n, ""), Story: p.notificationLink(n.Site, n.ID, "story"),
 		OfList: withQuery(p.link("notifications"), "list", n.List), OfSite: withQuery(p.link("notifications"), "site", n.Site),
 	}
 	accepted, open := 0, 0
@@ -80,7 +81,7 @@ func (p *Pages) oneNotification(r *http.Request) (*view, error) {
 			d.Commands = append(d.Commands, "holdfast notifications "+a.name+" "+about)
 		}
 	}
-	return &view{template: "notification", title: cmp.Or(api.Clip(n.Subject), "Notification "+api.Clip(n.ID)), rail: "Notifications", live: true, data: d}, nil
+	return &view{template: "notification", title: cmp.Or(api.Clip(n.Subject), "Notification "+api.Clip(n.ID)), rail: "Notifications", data: d}, nil
 }
 
 func (p *Pages) notification(r *http.Request) (answer, error) {
@@ -88,6 +89,16 @@ func (p *Pages) notification(r *http.Request) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return v, nil
+}
+
+// notificationStory is the part of a notification's page that changes, without content: it is asked for again and again.
+func (p *Pages) notificationStory(r *http.Request) (answer, error) {
+	v, err := p.oneNotification(r)
+	if err != nil {
+		return nil, err
+	}
+	v.part = "story"
 	return v, nil
 }
 
@@ -202,7 +213,7 @@ func (p *Pages) decideOne(r *http.Request, verb, site, id, channel, reason strin
 // decideNotification does what a button of the page says, and leads back to it.
 func (p *Pages) decideNotification(r *http.Request) (answer, error) {
 	verb, q := r.PathValue("verb"), r.URL.Query()
-	site, id, channel, reason := q.Get("site"), r.PathValue("id"), q.Get("channel"), r.PostFormValue("reason")
+	site, id, channel, reason := q.Get("site"), r.PathValue("id"), q.Get("channel"), reasonOf(r)
 	err := p.decideOne(r, verb, site, id, channel, reason)
 	with := []any{"verb", verb, "site", api.Clip(site), "channel", api.Clip(channel), "reason", api.Clip(reason)}
 	if err == nil {

@@ -132,7 +132,7 @@ func (p *Pages) notificationLink(site, id string, more ...string) string {
 
 // decideNotifications retries or discards the selected copies, one by one.
 func (p *Pages) decideNotifications(r *http.Request) (answer, error) {
-	keys, verb, reason := r.PostForm["id"], r.PostFormValue("verb"), r.PostFormValue("reason")
+	keys, verb, reason := r.PostForm["id"], r.PostFormValue("verb"), reasonOf(r)
 	next := p.local(r.PostFormValue("next"))
 	switch {
 	case len(keys) == 0:

@@ -92,6 +92,7 @@ func (p *Pages) pages() []page {
 		{"GET notifications", "list-notifications", api.Read, false, p.notifications},
 		{"POST notifications/selected", "decide-notifications", api.Operate, false, p.decideNotifications},
 		{"GET notifications/{id}", "get-notification", api.Read, true, p.notification},
+		{"GET notifications/{id}/story", "watch-notification", api.Read, false, p.notificationStory},
 		{"GET notifications/{id}/discard", "ask-discard-notification", api.Operate, false, p.askDiscardNotification},
 		{"POST notifications/{id}/{verb}", "decide-notification", api.Operate, false, p.decideNotification},
 		{"GET parked", "list-causes", api.Read, false, p.parked},
@@ -146,7 +147,8 @@ func (p *Pages) handler(of *page) http.Handler {
 		secure(w.Header())
 		began := time.Now()
 		a, err := p.ask(of, w, r)
-		if of.content || changes || admin.IsDenied(err) {
+		if of.content || changes || r.URL.Query().Get("grep") != "" || // a search of payloads tells what is in them
+			admin.IsDenied(err) {
 			detail := []any{"status", statusOf(err), "tookUs", time.Since(began).Microseconds()}
 			if d, ok := a.(interface{ detail() []any }); ok {
 				detail = append(detail, d.detail()...)

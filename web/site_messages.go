@@ -92,7 +92,7 @@ func runThere(r *http.Request, m admin.Messages) error {
 }
 
 func discardThere(r *http.Request, m admin.Messages) error {
-	if r.PostFormValue("reason") == "" {
+	if reasonOf(r) == "" {
 		return noReason()
 	}
 	_, err := m.Discard(r.Context(), r.PathValue("id"))
@@ -108,7 +108,7 @@ func (p *Pages) decideAt(done string, do there) func(r *http.Request) (answer, e
 			return nil, err
 		}
 		with := []any{"site", site}
-		if reason := r.PostFormValue("reason"); reason != "" {
+		if reason := reasonOf(r); reason != "" {
 			with = append(with, "reason", api.Clip(reason))
 		}
 		if err = do(r, m); err == nil {

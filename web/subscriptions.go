@@ -86,7 +86,7 @@ func (p *Pages) askState(verb string) func(r *http.Request) (answer, error) {
 }
 
 func (p *Pages) setState(r *http.Request) (answer, error) {
-	all, id, req := admin.Subscriptions{Service: p.Service}, r.PathValue("id"), &api.StateChange{Reason: r.PostFormValue("reason")}
+	all, id, req := admin.Subscriptions{Service: p.Service}, r.PathValue("id"), &api.StateChange{Reason: reasonOf(r)}
 	verb := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	var err error
 	switch verb {
