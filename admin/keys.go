@@ -25,8 +25,15 @@ type Vault interface {
 // Keys offers the keys that secrets in the database are sealed with.
 type Keys struct{ *Service }
 
+func noVault() *api.Problem {
+	return api.Unsupported.Problem("this node seals no secrets in its database")
+}
+
 // List returns the keys, with what is sealed with each.
 func (k Keys) List(ctx context.Context) (api.KeyList, error) {
+	if k.Vault == nil {
+		return api.KeyList{}, noVault()
+	}
 	list, err := k.Vault.Keys(ctx)
 	if err != nil {
 		return list, k.refuse(ctx, "list keys", err)
@@ -36,6 +43,9 @@ func (k Keys) List(ctx context.Context) (api.KeyList, error) {
 
 // Rotate seals one page of secrets with the newest key.
 func (k Keys) Rotate(ctx context.Context, after string, limit int) (api.KeyRotation, error) {
+	if k.Vault == nil {
+		return api.KeyRotation{}, noVault()
+	}
 	page, err := k.Vault.Rotate(ctx, after, limit)
 	switch {
 	case errors.Is(err, keyring.ErrNoKey):

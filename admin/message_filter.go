@@ -79,8 +79,8 @@ func (w words) in(texts ...string) bool {
 // says that there is nothing to search for.
 func (m Messages) whole(ctx context.Context, q *holdfast.Query, text string) (page api.MessagePage, known bool, err error) {
 	id, bad := holdfast.ParseID(text)
-	if text == "" || bad != nil { //nolint:nilerr // what is no id is a part of one
-		return page, false, nil
+	if text == "" || bad != nil {
+		return page, false, nil //nolint:nilerr // what is no id is a part of one
 	}
 	r, err := m.get(ctx, id)
 	page.Messages = []api.Message{}

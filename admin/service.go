@@ -76,6 +76,10 @@ type Service struct {
 	AuditFailures func() int64
 	// AuditLog is the node's own audit log. Nil: the node keeps none.
 	AuditLog *audit.Log
+	// Verifier verifies it. Nil: the node does not.
+	Verifier AuditVerifier
+	// Keeps is how long the node keeps what.
+	Keeps []api.Kept
 	// Shipping tells how a site's audit log gets to central. Nil: the node is no site.
 	Shipping func() link.Telemetry
 

@@ -42,7 +42,7 @@ func (n *Node) buildAudit() error {
 			return err
 		}
 	}
-	n.audit = l
+	n.audit, n.watch.asked = l, make(chan struct{}, 1)
 	return nil
 }
 

@@ -15,8 +15,28 @@ import (
 
 // auditWatch is what the node finds when it verifies its own audit logs.
 type auditWatch struct {
-	last atomic.Pointer[auditFound] // nil: nothing was verified yet
-	told audit.Verdict              // that was logged last; empty: none
+	last  atomic.Pointer[auditFound] // nil: nothing was verified yet
+	told  audit.Verdict              // that was logged last; empty: none
+	busy  atomic.Int32               // verifications that are under way or asked for
+	asked chan struct{}              // has room for one
+}
+
+// Verified returns what the last verification found.
+func (w *auditWatch) Verified() (r audit.Report, at time.Time, busy bool) {
+	if f := w.last.Load(); f != nil {
+		r, at = f.Report, f.at
+	}
+	return r, at, w.busy.Load() > 0
+}
+
+// Verify asks for a verification of all records.
+func (w *auditWatch) Verify() {
+	w.busy.Add(1)
+	select {
+	case w.asked <- struct{}{}:
+	default: // it is asked for already
+		w.busy.Add(-1)
+	}
 }
 
 // auditFound is the result of a verification.
@@ -36,29 +56,34 @@ func (f *auditFound) records() (n int64) {
 	return n
 }
 
-// watchAudit verifies what is new in all logs now and then, and everything once a day, since what is done to an old record
-// shows only then.
+// watchAudit verifies what is new in all logs now and then, and everything once a day and whenever a person asks for it,
+// since what is done to an old record shows only then.
 func (n *Node) watchAudit(ctx context.Context) error {
 	every := n.cfg.Audit.Verify
-	if every == config.Never {
-		<-ctx.Done()
-		return nil
-	}
 	var whole time.Time
 	var progress audit.Progress
 	for wait := min(auditAfter, every); ; wait = every {
 		t := time.NewTimer(wait)
+		if every == config.Never {
+			t.Stop()
+		}
+		asked := false
 		select {
 		case <-ctx.Done():
 			t.Stop()
 			return nil
+		case <-n.watch.asked:
+			t.Stop()
+			asked = true
 		case <-t.C:
+			n.watch.busy.Add(1)
 		}
 		doubted := n.others != nil && n.others.Doubt() != "" // about records that were verified, perhaps
-		if doubted || time.Since(whole) >= auditEvery {
+		if asked || doubted || time.Since(whole) >= auditEvery {
 			whole, progress = time.Now(), audit.Progress{}
 		}
 		n.verifyAudit(ctx, &progress)
+		n.watch.busy.Add(-1)
 	}
 }
 

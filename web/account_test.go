@@ -119,7 +119,7 @@ func TestPeopleAreKept(t *testing.T) {
 	leads(t, h.post(t, "/ui/people/carl/end", "", anna...), "/ui/people/carl?done=ended")
 	wantStatus(t, h.get(t, "/ui/", carl...).Code, http.StatusSeeOther)
 	carl = h.signIn(t, "carl")
-	leads(t, h.post(t, "/ui/people/carl/disable", "", anna...), "/ui/people/carl?done=disabled")
+	leads(t, h.post(t, "/ui/people/carl/disable", "", anna...), "/ui/people/carl?done=barred")
 	wantStatus(t, h.get(t, "/ui/", carl...).Code, http.StatusSeeOther)
 	wantStatus(t, h.post(t, "/ui/sign-in", url.Values{"name": {"carl"}, "password": {password}}.Encode(), nobody()...).Code, http.StatusUnauthorized)
 	leads(t, h.post(t, "/ui/people/carl/enable", "", anna...), "/ui/people/carl?done=enabled")

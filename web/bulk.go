@@ -15,8 +15,6 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
-	"github.com/holdfast-mq/holdfast/bulk"
-	"github.com/holdfast-mq/holdfast/notify"
 )
 
 func (p *Pages) bulkPages() []page {
@@ -94,7 +92,7 @@ func startsFrom(req *api.BulkRequest, status string) bool {
 	case !known:
 		return true
 	case req.List == "notifications":
-		return slices.Contains(admin.StatusesFor(verb), notify.Status(status))
+		return copyFits(verb, status)
 	}
 	state, err := holdfast.ParseState(status)
 	return err == nil && slices.Contains(verb.States(), state)
@@ -289,7 +287,7 @@ func (p *Pages) oneBulk(r *http.Request) (*view, error) {
 		d.Percent = 100 * (a.Done + a.Refused) / a.Total
 	}
 	for _, row := range rows.Rows {
-		if row.Outcome == string(bulk.Refused) {
+		if row.Outcome == "refused" {
 			row.Outcome = "skipped"
 		}
 		d.Rows = append(d.Rows, bulkRow{row, p.bulkItem(a.List, row.Item)})
@@ -301,18 +299,17 @@ func (p *Pages) oneBulk(r *http.Request) (*view, error) {
 	d.First, d.Next = p.around(r.URL, next)
 	why := lacksWhole(r, api.Operate)
 	open := false
-	switch bulk.State(a.State) {
-	case bulk.Running:
+	switch a.State {
+	case "running":
 		open = true
 		d.Actions = []action{{Label: "Pause", Icon: "pause", Href: p.link("bulk", id, "pause"), Why: why}}
 		d.Commands = append(d.Commands, "holdfast bulk pause "+id, "holdfast bulk cancel "+id)
-	case bulk.Paused:
+	case "paused":
 		open = true
 		d.Actions = []action{{Label: "Resume", Icon: "play", Tone: "main", Href: p.link("bulk", id, "resume"), Why: why}}
 		d.Commands = append(d.Commands, "holdfast bulk resume "+id, "holdfast bulk cancel "+id)
-	case bulk.Gathering:
+	case "gathering":
 		open = true
-	case bulk.Cancelled, bulk.Done:
 	}
 	if open {
 		d.Actions = append(d.Actions, action{Label: "Cancel", Icon: "stop", Tone: "danger", Href: p.link("bulk", id, "cancel"), Asks: true, Why: why})

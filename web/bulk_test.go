@@ -159,12 +159,14 @@ func TestABulkActionLeavesOtherCopiesAlone(t *testing.T) {
 	must(t, n.memory.Change("n2.phone", func(r *holdfast.Record) { r.State = holdfast.Parked }))
 	first := begun(t, n, "of=notifications&verb=discard&status=parked&subject=hot&reason=over&channel=mail")
 	second := begun(t, n, "of=notifications&verb=discard&status=parked&reason=over")
+	wantStatus(t, n.post(t, "/ui/bulk/"+second+"/pause", "").Code, http.StatusSeeOther)
 	run(first)
 	for id, want := range map[holdfast.ID]string{"n1": "discarded", "n1.phone": "pending", "n2": "discarded", "n2.phone": "parked"} {
 		if got := n.state(t, id); got != want {
 			t.Errorf("by channel: %s is %s, want %s", id, got, want)
 		}
 	}
+	wantStatus(t, n.post(t, "/ui/bulk/"+second+"/resume", "").Code, http.StatusSeeOther)
 	run(second)
 	for id, want := range map[holdfast.ID]string{"n1.phone": "pending", "n2.phone": "discarded"} {
 		if got := n.state(t, id); got != want {

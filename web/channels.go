@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
-	"github.com/holdfast-mq/holdfast/notify"
 )
 
 func (p *Pages) channelPages() []page {
@@ -33,7 +32,7 @@ func (p *Pages) channelRow(r *http.Request, c *api.Channel) channelRow {
 	of := func(status string) string {
 		return p.link("notifications") + "?" + url.Values{"channel": {c.Name}, "status": {status}}.Encode()
 	}
-	row := channelRow{Channel: *c, Href: p.link("channels", c.Name), Waiting: of(string(notify.Pending)), Set: of(string(notify.Parked))}
+	row := channelRow{Channel: *c, Href: p.link("channels", c.Name), Waiting: of("pending"), Set: of("parked")}
 	if s := c.Status; s != nil && (s.State == "held" || s.State == "back-off") {
 		row.Resume = &action{Label: "Resume", Icon: "play", Tone: "main", Href: p.link("channels", c.Name, "resume"), Why: lacksWhole(r, api.Operate)}
 	}

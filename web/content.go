@@ -31,12 +31,14 @@ const (
 )
 
 // contentOf shows a payload. JSON is indented, and no number, name or order is changed by that.
-func contentOf(m *api.MessageDetail) content {
-	raw := payloadOf(m)
+func contentOf(m *api.MessageDetail) content { return shownContent(payloadOf(m), m.Payload != nil) }
+
+// shownContent shows bytes, which are JSON or not.
+func shownContent(raw []byte, isJSON bool) content {
 	c := content{Size: len(raw), Kind: "binary"}
 	text := ""
 	switch {
-	case m.Payload != nil:
+	case isJSON:
 		c.Kind = "JSON"
 		if len(raw) <= mostShown {
 			text = indented(raw)

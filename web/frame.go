@@ -24,9 +24,13 @@ type frame struct {
 	Said *notice
 	Data any
 
-	may api.Grant
-	now time.Time
+	may   api.Grant
+	now   time.Time
+	asked url.Values
 }
+
+// Asked returns the value of a filter, as this page was asked for.
+func (f *frame) Asked(name string) string { return f.asked.Get(name) }
 
 // entry is a line of the navigation.
 type entry struct {
@@ -48,15 +52,24 @@ func rail() [][4]string {
 		{"Channels", "send", "channels", ""},
 		{"Lists", "people", "lists", ""},
 		{"Bulk actions", "list", "bulk", ""},
-		{"People", "user", "people", string(api.Admin)},
+		{"Events", "bolt", "events", ""},
+		{"Subscriptions", "user", "subscriptions", ""},
+		{"Sites", "site", "sites", ""},
+		{"Site calls", "copy", "site-calls", ""},
+		{"Health", "check", "health", ""},
+		{"Activity", "clock", "activity", ""},
+		{"Audit", "shield", "audit", ""},
+		{"People", "people", "people", string(api.Admin)},
+		{"Settings", "gear", "settings", ""},
 	}
 }
 
 func (p *Pages) frame(r *http.Request, v *view) *frame {
 	f := &frame{
 		Title: v.title, Node: p.Name, Version: p.Program(), Environment: p.Environment, Tone: p.Tone,
-		preferences: preferencesOf(r), Here: p.here(r), Live: v.live, Data: v.data, now: time.Now(),
-		Said: said(r.URL.Query()),
+		preferences: preferencesOf(r), Here: p.here(r), Data: v.data, now: time.Now(),
+		Live: v.live && r.Method == http.MethodGet, // what came of a form is not swapped away
+		Said: said(r.URL.Query()), asked: r.URL.Query(),
 	}
 	if v.said != nil {
 		f.Said = v.said
@@ -86,7 +99,7 @@ func personOf(r *http.Request) (name string, is bool) {
 // here returns the path of the page that a request asks for, or that its form stood on.
 func (p *Pages) here(r *http.Request) string {
 	if r.Method != http.MethodGet {
-		return p.local(r.PostFormValue("next"))
+		return p.cameFrom(r)
 	}
 	path, query := p.Base+r.URL.EscapedPath(), r.URL.Query()
 	query.Del("done")
@@ -96,6 +109,19 @@ func (p *Pages) here(r *http.Request) string {
 		path += "?" + query.Encode()
 	}
 	return path
+}
+
+// cameFrom returns the path of the page that a form stood on: what the form says of it, or what the browser says,
+// or the first page. It reads no body: a request that the gate refuses has one that nobody has measured.
+func (p *Pages) cameFrom(r *http.Request) string {
+	if next := r.PostForm.Get("next"); next != "" {
+		return p.local(next)
+	}
+	from, err := url.Parse(r.Referer())
+	if err != nil {
+		return p.link()
+	}
+	return p.local(from.RequestURI())
 }
 
 // Can reports whether the caller has a right.

@@ -17,7 +17,6 @@ type messageDetail struct {
 	Timeline []moment
 	Content  content
 	Actions  []action
-	Commands []string
 	Story    string // path of the part that changes
 	File     string // path of the payload as a file
 	Later    string // path of the form that reschedules it; empty: its state does not allow that, or the caller may not
@@ -40,7 +39,7 @@ func (p *Pages) one(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	d := &messageDetail{MessageDetail: &m, Shown: shownState(&m.Message), Timeline: timelineOf(&m), Content: contentOf(&m), Story: p.link("messages", m.ID, "story"), File: p.link("messages", m.ID, "payload")}
-	d.Actions, d.Commands = p.actions(r, &m.Message)
+	d.Actions = p.actions(r, &m.Message)
 	if d.Actions[1].Why == "" {
 		d.Later = p.link("messages", m.ID, "reschedule")
 	}
@@ -68,8 +67,8 @@ func (p *Pages) story(r *http.Request) (answer, error) {
 	return v, nil
 }
 
-// actions are what a person may do about a message in its state, and the same as commands.
-func (p *Pages) actions(r *http.Request, m *api.Message) (list []action, commands []string) {
+// actions are what a person may do about a message in its state.
+func (p *Pages) actions(r *http.Request, m *api.Message) (list []action) {
 	why := lacks(r)
 	state, err := holdfast.ParseState(m.State)
 	for _, a := range []struct {
@@ -85,12 +84,10 @@ func (p *Pages) actions(r *http.Request, m *api.Message) (list []action, command
 		fits := err == nil && slices.Contains(a.verb.States(), state) && !m.Discarding
 		if !fits {
 			one.Why = "a message that is " + shownState(m) + " cannot be " + map[string]string{"retry": "retried", "run": "run", "discard": "discarded"}[a.name]
-		} else {
-			commands = append(commands, "holdfast messages "+a.name+" "+shellQuote(m.ID))
 		}
 		list = append(list, one)
 	}
-	return list, commands
+	return list
 }
 
 // lacks says why the caller may not operate; empty: it may.
@@ -142,7 +139,7 @@ func (p *Pages) askDiscard(r *http.Request) (answer, error) {
 }
 
 func (p *Pages) discard(r *http.Request) (answer, error) {
-	reason := r.PostFormValue("reason")
+	reason := reasonOf(r)
 	if reason == "" {
 		return p.decided(r, "", noReason())
 	}

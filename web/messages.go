@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -140,7 +141,7 @@ type skipped struct{ ID, Why string }
 // does not allow it any more.
 func (p *Pages) decideSelected(r *http.Request) (answer, error) {
 	s := &selected{IDs: r.PostForm["id"], Verb: r.PostFormValue("verb"), Next: p.local(r.PostFormValue("next"))}
-	reason := r.PostFormValue("reason")
+	reason := reasonOf(r)
 	switch {
 	case len(s.IDs) == 0:
 		return nil, api.Faulty(api.Fault{Field: "id", Problem: "is missing: select at least one row"})
@@ -175,6 +176,9 @@ func (p *Pages) decideSelected(r *http.Request) (answer, error) {
 	t.answer = redirect(withQuery(s.Next, "done", pastOf(s.Verb), "rows", strconv.Itoa(s.Done)))
 	return t, nil
 }
+
+// reasonOf returns the reason that a form gives. Blanks are none.
+func reasonOf(r *http.Request) string { return strings.TrimSpace(r.PostFormValue("reason")) }
 
 func noReason() error {
 	return api.Faulty(api.Fault{Field: "reason", Problem: "is missing: say why, for who reads the audit log"})

@@ -168,7 +168,7 @@ func TestWhatAPersonDoesIsRecorded(t *testing.T) {
 	s.put(t, holdfast.Message{ID: "m-1"})
 	s.park(t, "erp", "no such order")
 	page := body(t, s.get(t, "/ui/messages/m-1"))
-	wants(t, page, "no such order", "Attempt 1: permanent", "HTTP 422", `action="/ui/messages/m-1/retry"`)
+	wants(t, page, "The destination refused it for good: no such order.", "Nothing, until a person decides.", "holdfast messages retry m-1", "Attempt 1: permanent", "HTTP 422", `action="/ui/messages/m-1/retry"`)
 	if w := s.post(t, "/ui/messages/m-1/retry", ""); w.Code != http.StatusSeeOther || s.state(t, "m-1") != holdfast.Pending {
 		t.Fatalf("retry: status %d, %s", w.Code, s.state(t, "m-1"))
 	}

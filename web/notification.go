@@ -9,7 +9,6 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
-	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // notificationDetail is what the page of a notification shows.
@@ -17,6 +16,7 @@ type notificationDetail struct {
 	*api.NotificationDetail
 
 	Stuck    bool
+	Story    string // path of the part that changes
 	Actions  []action
 	Asked    string // who is asked by a retry, in words; empty: nobody
 	Copies   []copyDetail
@@ -44,7 +44,7 @@ func (p *Pages) oneNotification(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	d := &notificationDetail{
-		NotificationDetail: &n, Timeline: notificationTimeline(&n), Actions: p.copyActions(r, &n, ""),
+		NotificationDetail: &n, Timeline: notificationTimeline(&n), Actions: p.copyActions(r, &n, ""), Story: p.notificationLink(n.Site, n.ID, "story"),
 		OfList: withQuery(p.link("notifications"), "list", n.List), OfSite: withQuery(p.link("notifications"), "site", n.Site),
 	}
 	accepted, open := 0, 0
@@ -62,7 +62,7 @@ func (p *Pages) oneNotification(r *http.Request) (*view, error) {
 				c.Accepted++
 			}
 		}
-		if c.Status == string(notify.Parked) || c.Status == string(notify.Discarded) {
+		if c.Status == "parked" || c.Status == "discarded" {
 			accepted, open = accepted+c.Accepted, open+len(c.Recipients)-c.Accepted
 		}
 		d.Stuck = d.Stuck || c.Stuck
@@ -81,7 +81,7 @@ func (p *Pages) oneNotification(r *http.Request) (*view, error) {
 			d.Commands = append(d.Commands, "holdfast notifications "+a.name+" "+about)
 		}
 	}
-	return &view{template: "notification", title: cmp.Or(api.Clip(n.Subject), "Notification "+api.Clip(n.ID)), rail: "Notifications", live: true, data: d}, nil
+	return &view{template: "notification", title: cmp.Or(api.Clip(n.Subject), "Notification "+api.Clip(n.ID)), rail: "Notifications", data: d}, nil
 }
 
 func (p *Pages) notification(r *http.Request) (answer, error) {
@@ -89,6 +89,16 @@ func (p *Pages) notification(r *http.Request) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return v, nil
+}
+
+// notificationStory is the part of a notification's page that changes, without content: it is asked for again and again.
+func (p *Pages) notificationStory(r *http.Request) (answer, error) {
+	v, err := p.oneNotification(r)
+	if err != nil {
+		return nil, err
+	}
+	v.part = "story"
 	return v, nil
 }
 
@@ -110,7 +120,7 @@ func copyVerbs() []copyVerb {
 // fits reports whether a copy allows the verb, that over a channel or, if that is empty, any.
 func (a *copyVerb) fits(n *api.NotificationDetail, channel string) bool {
 	return slices.ContainsFunc(n.Copies, func(c api.NotificationCopy) bool {
-		return (channel == "" || c.Channel == channel) && !c.Discarding && slices.Contains(admin.StatusesFor(a.verb), notify.Status(c.Status))
+		return (channel == "" || c.Channel == channel) && !c.Discarding && copyFits(a.verb, c.Status)
 	})
 }
 
@@ -152,7 +162,7 @@ func notificationTimeline(n *api.NotificationDetail) (list []moment) {
 			list = append(list, overChannel(one, n, c))
 		}
 		last := len(c.History) - 1
-		if c.Ended != nil && (last < 0 || string(notify.StatusOf(stateOf(c.History[last].State), 1)) != c.Status) {
+		if c.Ended != nil && (last < 0 || c.History[last].State != c.Status) {
 			word := pillOf(c.Status)
 			list = append(list, overChannel(moment{At: *c.Ended, Icon: word.Icon, Tone: word.Tone, Title: upper(c.Status)}, n, c))
 		}
@@ -169,9 +179,14 @@ func overChannel(m moment, n *api.NotificationDetail, c *api.NotificationCopy) m
 	return m
 }
 
-func stateOf(name string) holdfast.State {
-	state, _ := holdfast.ParseState(name)
-	return state
+// copyFits reports whether a verb starts from the status of a copy.
+func copyFits(verb holdfast.Verb, status string) bool {
+	for _, one := range admin.StatusesFor(verb) {
+		if string(one) == status {
+			return true
+		}
+	}
+	return false
 }
 
 // decideOne applies a verb to the copies of a notification.
@@ -198,7 +213,7 @@ func (p *Pages) decideOne(r *http.Request, verb, site, id, channel, reason strin
 // decideNotification does what a button of the page says, and leads back to it.
 func (p *Pages) decideNotification(r *http.Request) (answer, error) {
 	verb, q := r.PathValue("verb"), r.URL.Query()
-	site, id, channel, reason := q.Get("site"), r.PathValue("id"), q.Get("channel"), r.PostFormValue("reason")
+	site, id, channel, reason := q.Get("site"), r.PathValue("id"), q.Get("channel"), reasonOf(r)
 	err := p.decideOne(r, verb, site, id, channel, reason)
 	with := []any{"verb", verb, "site", api.Clip(site), "channel", api.Clip(channel), "reason", api.Clip(reason)}
 	if err == nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
-	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // notificationList is what the list of notifications shows.
@@ -57,7 +56,7 @@ func (p *Pages) notifications(r *http.Request) (answer, error) {
 	q := r.URL.Query()
 	list := &notificationList{
 		Query: notificationQuery(q), Status: q.Get("status"), Lacks: lacks(r),
-		Statuses: []string{string(notify.Pending), string(notify.Retrying), string(notify.Delivered), string(notify.Parked), string(notify.Discarded)},
+		Statuses: []string{"pending", "retrying", "pending,retrying", "delivered", "parked", "discarded"},
 	}
 	v := &view{template: "notifications", title: "Notifications", rail: "Notifications", live: true, data: list}
 	page, err := admin.Notifications{Service: p.Service}.List(r.Context(), &list.Query)
@@ -116,9 +115,9 @@ func (p *Pages) notificationRow(n *api.Notification) notificationRow {
 		Key: url.Values{"id": {n.ID}, "site": {n.Site}, "channel": {n.Channel}}.Encode(),
 	}
 	switch n.Status {
-	case string(notify.Delivered):
+	case "delivered":
 		r.Late = ""
-	case string(notify.Parked):
+	case "parked":
 		if r.Late == "" {
 			r.Late = strings.ReplaceAll(n.Reason, "_", " ")
 		}
@@ -133,7 +132,7 @@ func (p *Pages) notificationLink(site, id string, more ...string) string {
 
 // decideNotifications retries or discards the selected copies, one by one.
 func (p *Pages) decideNotifications(r *http.Request) (answer, error) {
-	keys, verb, reason := r.PostForm["id"], r.PostFormValue("verb"), r.PostFormValue("reason")
+	keys, verb, reason := r.PostForm["id"], r.PostFormValue("verb"), reasonOf(r)
 	next := p.local(r.PostFormValue("next"))
 	switch {
 	case len(keys) == 0:

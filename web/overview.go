@@ -128,13 +128,13 @@ func (p *Pages) tiles(o *api.Overview) []tileGroup {
 		{Label: "Expired", Value: grouped(o.Outbox.Expired), Hint: "time to live ended", Href: p.list("state", "expired"), Tone: warns("amber", o.Outbox.Expired)},
 	}}}
 	if k := o.Notifications; k != nil {
-		notified := func(states string) string { return p.list("category", "notification", "state", states) }
+		notified := func(name, value string) string { return withQuery(p.link("notifications"), name, value) }
 		groups = append(groups, tileGroup{"Notifications", []tile{
-			{Label: "Queue depth", Value: grouped(k.Depth), Hint: "pending and retrying", Href: notified("pending")},
-			{Label: "Stuck", Value: grouped(k.Stuck), Hint: "waiting too long", Href: notified("pending"), Tone: warns("amber", k.Stuck)},
-			{Label: "Parked", Value: grouped(k.Parked), Hint: "for a person", Href: notified("parked"), Tone: warns("red", k.Parked)},
-			{Label: "Delivered", Value: grouped(k.Delivered), Hint: "in the last interval", Href: notified("delivered")},
-			{Label: "Oldest", Value: inSeconds(k.OldestSeconds), Hint: "longest wait", Href: notified("pending")},
+			{Label: "Queue depth", Value: grouped(k.Depth), Hint: "pending and retrying", Href: notified("status", "pending,retrying")},
+			{Label: "Stuck", Value: grouped(k.Stuck), Hint: "waiting too long", Href: notified("stuck", "true"), Tone: warns("amber", k.Stuck)},
+			{Label: "Parked", Value: grouped(k.Parked), Hint: "for a person", Href: notified("status", "parked"), Tone: warns("red", k.Parked)},
+			{Label: "Delivered", Value: grouped(k.Delivered), Hint: "in the last interval", Href: notified("status", "delivered")},
+			{Label: "Oldest", Value: inSeconds(k.OldestSeconds), Hint: "longest wait", Href: notified("status", "pending,retrying")},
 		}})
 	}
 	if s := o.Sites; s != nil {

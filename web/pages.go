@@ -73,7 +73,7 @@ type answer interface {
 
 // pages lists all pages and their actions.
 func (p *Pages) pages() []page {
-	return []page{
+	return slices.Concat(p.auditPages(), p.eventPages(), p.sitePages(), []page{
 		{"GET {$}", "overview", api.Read, false, p.overview},
 		{"GET messages", "list-messages", api.Read, false, p.messages},
 		{"POST messages/selected", "decide-messages", api.Operate, false, p.decideSelected},
@@ -92,20 +92,23 @@ func (p *Pages) pages() []page {
 		{"GET notifications", "list-notifications", api.Read, false, p.notifications},
 		{"POST notifications/selected", "decide-notifications", api.Operate, false, p.decideNotifications},
 		{"GET notifications/{id}", "get-notification", api.Read, true, p.notification},
+		{"GET notifications/{id}/story", "watch-notification", api.Read, false, p.notificationStory},
 		{"GET notifications/{id}/discard", "ask-discard-notification", api.Operate, false, p.askDiscardNotification},
 		{"POST notifications/{id}/{verb}", "decide-notification", api.Operate, false, p.decideNotification},
 		{"GET parked", "list-causes", api.Read, false, p.parked},
+		{"GET activity", "list-activity", api.Read, false, p.activities},
+		{"GET settings", "show-settings", api.Read, false, p.settings},
 		{"POST preferences", "set-preferences", api.AnyToken, false, p.setPreferences},
 		{"GET design", "show-design", api.AnyToken, false, p.design},
 		// Any other path is an unknown page.
 		{"GET ", "unknown-page", api.AnyToken, false, unknown},
 		{"POST ", "unknown-page", api.AnyToken, false, unknown},
-	}
+	})
 }
 
 // wholePages lists the pages and actions that are about the whole node: who is only for a part of it is refused.
 func (p *Pages) wholePages() []page {
-	return slices.Concat(p.bulkPages(), p.channelPages(), p.listPages(), p.peoplePages())
+	return slices.Concat(p.bulkPages(), p.channelPages(), p.listPages(), p.nodePages(), p.peoplePages())
 }
 
 // mostForm is the most bytes of a form.
@@ -128,7 +131,7 @@ func (p *Pages) Routes() []gate.Route {
 		}
 		routes = append(routes, r)
 	}
-	return routes
+	return append(routes, p.exportRoute())
 }
 
 // below returns the pattern of a page below Root.
@@ -144,7 +147,8 @@ func (p *Pages) handler(of *page) http.Handler {
 		secure(w.Header())
 		began := time.Now()
 		a, err := p.ask(of, w, r)
-		if of.content || changes || admin.IsDenied(err) {
+		if of.content || changes || r.URL.Query().Get("grep") != "" || // a search of payloads tells what is in them
+			admin.IsDenied(err) {
 			detail := []any{"status", statusOf(err), "tookUs", time.Since(began).Microseconds()}
 			if d, ok := a.(interface{ detail() []any }); ok {
 				detail = append(detail, d.detail()...)

@@ -133,7 +133,7 @@ func (p *Pages) setRole(r *http.Request) (answer, error) {
 }
 
 func (p *Pages) disablePerson(r *http.Request) (answer, error) {
-	return p.settled(r, "disabled", admin.People{Service: p.Service}.Disable(r.Context(), r.PathValue("name"), false))
+	return p.settled(r, "barred", admin.People{Service: p.Service}.Disable(r.Context(), r.PathValue("name"), false))
 }
 
 func (p *Pages) enablePerson(r *http.Request) (answer, error) {

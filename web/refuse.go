@@ -56,8 +56,12 @@ func said(q url.Values) *notice {
 		"run": "It is due at once.", "rescheduled": "It is tried at the new time.", "paused": "Nothing more is begun there until somebody resumes it.",
 		"resumed": "It goes on at once.", "begun": "The node does it row by row, also when nobody looks.", "cancelled": "Rows that were not done stay as they are.",
 		"saved": "It counts from the next notification on.", "deleted": "It is gone from this node.",
-		"signed-out": "Your session has ended.", "password": "Other sessions have ended.", "ended": "Who used it signs in again.", "added": "The person can sign in.",
-		"granted": "It counts at once, also in sessions.", "disabled": "Their sessions have ended, and nobody signs in by that name.", "enabled": "The person can sign in again.",
+		"verifying": "All records are read. This page shows the result when that is done.", "sent": "Each subscription gets the event again.",
+		"removed": "It is not accepted any more.", "revoked": "The site is shut out.", "disabled": "It gets nothing until somebody resumes it.",
+		"set": "It counts from now on.", "sealed": "Every secret that could be opened has the newest key.", "sealing": "Many were sealed, and some are left: do it again to go on.",
+		"signed-out": "Your session has ended.",
+		"password":   "Other sessions have ended.", "ended": "Who used it signs in again.", "added": "The person can sign in.",
+		"granted": "It counts at once, also in sessions.", "barred": "Their sessions have ended, and nobody signs in by that name.", "enabled": "The person can sign in again.",
 	}[q.Get("done")]
 	if !known {
 		return nil

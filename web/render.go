@@ -12,8 +12,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 //go:embed templates
@@ -47,7 +45,7 @@ func (p *Pages) loadTemplates() error {
 func (p *Pages) funcs() template.FuncMap {
 	return template.FuncMap{
 		"link": p.link, "asset": p.asset, "count": countOf, "bytes": sizeOf, "pill": pillOf, "spark": sparkline, "quote": shellQuote,
-		"join": strings.Join, "upper": upper, "add": func(a, b int) int { return a + b },
+		"join": strings.Join, "upper": upper, "ms": inMillis, "outcome": outcomeOf, "deref": deref, "add": func(a, b int) int { return a + b },
 	}
 }
 
@@ -103,35 +101,4 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, status int, conten
 func newZipper() any {
 	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is known
 	return z
-}
-
-// harmless shows characters by their number that would change how a page is read: those that turn the
-// direction of text, and controls. No template can forget it.
-func harmless(page []byte) []byte {
-	clean := true
-	for i := 0; i < len(page) && clean; {
-		r, size := utf8.DecodeRune(page[i:])
-		clean, i = !acts(r), i+size
-	}
-	if clean {
-		return page
-	}
-	out := make([]byte, 0, len(page)+64)
-	for len(page) > 0 {
-		r, size := utf8.DecodeRune(page)
-		if acts(r) {
-			out = fmt.Appendf(out, "⟨U+%04X⟩", r)
-		} else {
-			out = append(out, page[:size]...)
-		}
-		page = page[size:]
-	}
-	return out
-}
-
-func acts(r rune) bool {
-	if r < utf8.RuneSelf {
-		return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f
-	}
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }

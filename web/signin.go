@@ -3,7 +3,6 @@ package web
 import (
 	"maps"
 	"net/http"
-	"net/url"
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
@@ -121,13 +120,13 @@ func (p *Pages) signOut(r *http.Request) (answer, error) {
 // toSignIn leads somebody who is nobody to the sign-in, and from there to where they were.
 func (p *Pages) toSignIn(w http.ResponseWriter, r *http.Request) {
 	fragment := r.Header.Get("HX-Request") == "true"
-	next := p.link()
+	var next string
 	if r.Method == http.MethodGet && !fragment {
 		next = p.here(r)
-	} else if from, err := url.Parse(r.Referer()); err == nil {
-		next = from.RequestURI()
+	} else {
+		next = p.cameFrom(r)
 	}
-	to := withQuery(p.link("sign-in"), "next", p.local(next))
+	to := withQuery(p.link("sign-in"), "next", next)
 	if fragment { // else htmx would put the sign-in into the page
 		w.Header().Set("HX-Redirect", to)
 		w.WriteHeader(http.StatusUnauthorized)
