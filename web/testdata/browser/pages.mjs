@@ -40,7 +40,7 @@ async function open(where, options) {
   const page = await context.newPage();
   page.setDefaultTimeout(15000);
   page.on("console", (m) => {
-    if (m.type() === "error" && !/status of (404|422)/.test(m.text())) fault(where, "console: " + m.text());
+    if (m.type() === "error" && !/status of (401|404|422)/.test(m.text())) fault(where, "console: " + m.text());
   });
   page.on("pageerror", (e) => fault(where, "error: " + e.message));
   page.on("request", (r) => {
@@ -136,6 +136,40 @@ if (!PARKED) await finish(); // there is nothing to do on these pages
   await box.uncheck();
   await page.evaluate(() => document.activeElement.blur());
   await page.waitForResponse((r) => r.request().headers()["hx-request"] === "true", { timeout: 9000 });
+  await page.context().close();
+}
+
+// The first person closes the node; that person is refused, signs in, sees their account, and leaves. This is
+// the last part: nobody is let in without a name afterwards.
+{
+  const page = await open("sign-in", { colorScheme: "dark", viewport: { width: 390, height: 800 } });
+  const password = "correct horse battery";
+  await page.goto(BASE + "/ui/people");
+  await judge(page, "people");
+  await page.getByLabel("Name", { exact: true }).fill("anna");
+  await page.getByLabel("Role").selectOption("admin");
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Add" }).click();
+  await page.waitForURL(/sign-in\?next=/);
+  await judge(page, "sign-in");
+  const signIn = async (with_) => {
+    await page.getByLabel("Name", { exact: true }).fill("anna");
+    await page.getByLabel("Password").fill(with_);
+    await page.getByRole("button", { name: "Sign in" }).click();
+  };
+  await signIn("wrong");
+  await page.getByRole("status").filter({ hasText: "Not signed in" }).waitFor();
+  await judge(page, "refused sign-in");
+  await signIn(password);
+  await page.waitForURL(/ui\/people\/anna/);
+  await judge(page, "person");
+  for (const cookie of await page.context().cookies()) if (!cookie.httpOnly || cookie.sameSite !== "Lax") fault("sign-in", `cookie ${cookie.name} is open`);
+  await page.goto(BASE + "/ui/account");
+  await judge(page, "account");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL(/done=signed-out/);
+  await page.goto(BASE + "/ui/messages");
+  if (!page.url().includes("/ui/sign-in")) fault("signed out", "still sees " + page.url());
   await page.context().close();
 }
 
