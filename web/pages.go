@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,11 +37,11 @@ type Pages struct {
 
 	assets    map[string]*asset // by path below Root
 	names     map[string]string // of the asset with a plain name
-	templates map[string]*template.Template
+	templates *templates
 	zippers   sync.Pool
 }
 
-// New returns the pages of a node. It fails if a template does not fit.
+// New returns the pages of a node.
 func New(s Settings, of *admin.Service) (*Pages, error) {
 	s.Base = strings.TrimRight(s.Base, "/")
 	p := &Pages{Service: of, Settings: s}
@@ -50,7 +49,8 @@ func New(s Settings, of *admin.Service) (*Pages, error) {
 	if err := p.loadAssets(); err != nil {
 		return nil, fmt.Errorf("operator pages: %w", err)
 	}
-	if err := p.loadTemplates(); err != nil {
+	var err error
+	if p.templates, err = newTemplates(p.funcs()); err != nil {
 		return nil, fmt.Errorf("operator pages: %w", err)
 	}
 	return p, nil

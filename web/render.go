@@ -6,39 +6,48 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed templates
 var sources embed.FS
 
-// loadTemplates parses each page with what all pages share.
-func (p *Pages) loadTemplates() error {
-	base, err := template.New("").Funcs(p.funcs()).ParseFS(sources, "templates/layout.html", "templates/parts.html")
+// templates are those of the pages. Each is parsed at its first use: parsed, it takes a tenth of a
+// megabyte, and most nodes show few of them.
+type templates struct {
+	mu    sync.Mutex
+	base  *template.Template // what all pages share
+	pages map[string]*template.Template
+}
+
+func newTemplates(funcs template.FuncMap) (*templates, error) {
+	base, err := template.New("").Funcs(funcs).ParseFS(sources, "templates/layout.html", "templates/parts.html")
 	if err != nil {
-		return fmt.Errorf("parse templates: %w", err)
+		return nil, fmt.Errorf("parse templates: %w", err)
 	}
-	files, err := fs.Glob(sources, "templates/*.html")
+	return &templates{base: base, pages: map[string]*template.Template{}}, nil
+}
+
+// page returns the template of a page.
+func (s *templates) page(name string) (*template.Template, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.pages[name]; t != nil {
+		return t, nil
+	}
+	t, err := s.base.Clone()
+	if err == nil {
+		t, err = t.ParseFS(sources, "templates/"+name+".html")
+	}
 	if err != nil {
-		return fmt.Errorf("list templates: %w", err)
+		return nil, fmt.Errorf("parse template %s: %w", name, err)
 	}
-	p.templates = map[string]*template.Template{}
-	for _, file := range files {
-		t, err := base.Clone()
-		if err == nil {
-			t, err = t.ParseFS(sources, file)
-		}
-		if err != nil {
-			return fmt.Errorf("parse template %s: %w", file, err)
-		}
-		p.templates[strings.TrimSuffix(path.Base(file), ".html")] = t
-	}
-	return nil
+	s.pages[name] = t
+	return t, nil
 }
 
 // funcs are what all templates may call. What depends on the caller is a method of frame.
@@ -70,7 +79,11 @@ func (v *view) send(p *Pages, w http.ResponseWriter, r *http.Request) {
 		part = "main"
 	}
 	var out bytes.Buffer // all or nothing: a fault must not leave half a page
-	if err := p.templates[v.template].ExecuteTemplate(&out, part, p.frame(r, v)); err != nil {
+	t, err := p.templates.page(v.template)
+	if err == nil {
+		err = t.ExecuteTemplate(&out, part, p.frame(r, v))
+	}
+	if err != nil {
 		p.Log().LogAttrs(r.Context(), slog.LevelError, "page not rendered", slog.String("page", v.template), slog.Any("error", err))
 		http.Error(w, "the node failed; its log says why", http.StatusInternalServerError)
 		return
