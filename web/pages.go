@@ -104,6 +104,7 @@ func (p *Pages) pages() []page {
 		// Any other path is an unknown page.
 		{"GET ", "unknown-page", api.AnyToken, false, unknown},
 		{"POST ", "unknown-page", api.AnyToken, false, unknown},
+		{"", "unknown-page", api.AnyToken, false, unknown},
 	})
 }
 
@@ -138,7 +139,7 @@ func (p *Pages) Routes() []gate.Route {
 // below returns the pattern of a page below Root.
 func below(pattern string) string {
 	method, path, _ := strings.Cut(pattern, " ")
-	return method + " " + Root + path
+	return strings.TrimLeft(method+" "+Root+path, " ")
 }
 
 // handler serves a page, and tells the audit log of what the page does.

@@ -18,7 +18,7 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, why *api.Problem)
 	}
 	maps.Copy(w.Header(), why.GetHeaders())
 	v := p.problemView(r, why)
-	v.bare = why.Status == http.StatusUnauthorized // it may have no name
+	v.bare = why.Type != api.RoleLacking.Problem("").Type // otherwise the gate may not know yet who asks
 	v.send(p, w, r)
 }
 

@@ -235,4 +235,9 @@ func TestARefusalIsAPage(t *testing.T) {
 		t.Errorf("status %d, %v", w.Code, w.Header())
 	}
 	wants(t, body(t, w), "needs the right read")
+	s := serve(t, api.Everything())
+	w = s.ask(t, httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/ui/messages", http.NoBody))
+	if w.Code != http.StatusNotFound || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("a method that no page takes: status %d, %v", w.Code, w.Header())
+	}
 }
