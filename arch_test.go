@@ -53,6 +53,7 @@ var mayImport = map[string][]string{
 	"activity":            {".", "rows", "fanout"},  // follows the journal
 	"fanout":              {".", "rows", "fanout/filter"},
 	"bulk":                {"."},
+	"minutes":             {}, // what a node did in each minute: no I/O
 	"fanout/filter":       {"."}, // pure: no store and no network
 	"fanout/notificaties": {".", "fanout", "fanout/filter"},
 	"track":               {".", "notify"}, // origins are those of notifications
@@ -64,9 +65,9 @@ var mayImport = map[string][]string{
 	"storecopy":           {".", "internal/belief", "rows"},
 	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
 	"postgres":            {".", "internal/belief", "internal/follow", "rows", "storecopy", "notify", "fanout", "track", "audit", "replicate"},
-	"nodestore":           {".", "people", "rows", "activity", "bulk", "fanout", "notify", "track", "audit", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
+	"nodestore":           {".", "people", "minutes", "rows", "activity", "bulk", "fanout", "notify", "track", "audit", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
-	"admin":               {".", "activity", "people", "bulk", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
+	"admin":               {".", "activity", "people", "minutes", "bulk", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say
 	"admin/httpapi":       {".", "admin", "admin/api"},
 	"admin/client":        {"admin/api"}, // for programs: it brings no node along

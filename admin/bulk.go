@@ -38,6 +38,7 @@ func (b Bulk) AddAs(ctx context.Context, id string, req *api.BulkRequest, wrong 
 	if wrong = append(wrong, b.check(req)...); len(wrong) > 0 {
 		return out, api.Faulty(wrong...)
 	}
+	began := time.Now()
 	found, err := b.snapshot(ctx, req)
 	if err != nil {
 		return out, err
@@ -45,7 +46,7 @@ func (b Bulk) AddAs(ctx context.Context, id string, req *api.BulkRequest, wrong 
 	if req.DryRun {
 		return api.Bulk{List: req.List, Verb: req.Verb, State: "dry-run", Total: int64(len(found.items)), Rate: req.Rate, Request: *req, Actor: Actor(ctx), Counts: found.counted()}, nil
 	}
-	text, err := json.Marshal(req)
+	text, err := json.Marshal(keptRequest{BulkRequest: *req, Took: time.Since(began)})
 	if err != nil {
 		return out, b.refuse(ctx, "add the bulk action", err)
 	}
@@ -171,9 +172,9 @@ func (b Bulk) Do(ctx context.Context, a *bulk.Action, item string) (refusal stri
 	case "messages":
 		err = b.message(ctx, a, &req, item)
 	case "events":
-		err = b.event(ctx, a.ID, &req, item)
+		err = b.event(ctx, a.ID, &req.BulkRequest, item)
 	default:
-		err = b.notification(ctx, &req, item)
+		err = b.notification(ctx, &req.BulkRequest, item)
 	}
 	// What is wrong with the row is said once; what is wrong with the node may be over soon.
 	switch p, ok := errors.AsType[*api.Problem](err); {
@@ -185,10 +186,10 @@ func (b Bulk) Do(ctx context.Context, a *bulk.Action, item string) (refusal stri
 	return "", err
 }
 
-func (b Bulk) message(ctx context.Context, a *bulk.Action, req *api.BulkRequest, id string) (err error) {
+func (b Bulk) message(ctx context.Context, a *bulk.Action, req *keptRequest, id string) (err error) {
 	m := Messages{Service: b.Service}
 	if req.Filter.Cause != "" {
-		if err := m.still(ctx, id, req.Filter.Cause, a.Created); err != nil {
+		if err := m.still(ctx, id, req, a.Created); err != nil {
 			return err
 		}
 	}
@@ -198,7 +199,7 @@ func (b Bulk) message(ctx context.Context, a *bulk.Action, req *api.BulkRequest,
 	case "discard":
 		_, err = m.Discard(ctx, id)
 	default:
-		_, err = m.rescheduleIn(ctx, id, left(req))
+		_, err = m.rescheduleIn(ctx, id, left(&req.BulkRequest))
 	}
 	return err
 }
@@ -306,11 +307,19 @@ func bulkOf(a *bulk.Action) api.Bulk {
 		ID: a.ID, List: a.List, Verb: a.Verb, State: string(a.State), Total: a.Total, Done: a.Done, Refused: a.Refused, Rate: a.Rate, Actor: a.Actor,
 		Created: instant(a.Created), Ended: instant(a.Ended),
 	}
-	out.Request, _ = requestOf(a)
+	req, _ := requestOf(a)
+	out.Request = req.BulkRequest
 	return out
 }
 
-func requestOf(a *bulk.Action) (req api.BulkRequest, readable bool) {
+// keptRequest is a request as it stands in the store.
+type keptRequest struct {
+	api.BulkRequest
+
+	Took time.Duration `json:"took"` // from where its rows were looked up until the action was written
+}
+
+func requestOf(a *bulk.Action) (req keptRequest, readable bool) {
 	readable = json.Unmarshal([]byte(a.Request), &req) == nil
 	return req, readable
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
@@ -77,8 +78,7 @@ func (b Bulk) messages(ctx context.Context, req *api.BulkRequest, after string, 
 	q := MessageQuery{States: f.Status, Destination: f.Destination, Category: f.Category, After: after, Limit: snapshotPage}
 	q.From, q.To, q.Cause, q.Code, q.Error = f.From, f.To, f.Cause, f.Code, f.Error
 	if len(q.States) == 0 {
-		verb, _ := verbNamed(req.Verb)
-		for _, state := range verb.States() {
+		for _, state := range startsFrom(req) {
 			q.States = append(q.States, state.String())
 		}
 	}
@@ -87,6 +87,16 @@ func (b Bulk) messages(ctx context.Context, req *api.BulkRequest, after string, 
 		s.add(p.Messages[i].ID, p.Messages[i].Destination, p.Messages[i].State)
 	}
 	return p.Next, err
+}
+
+// startsFrom returns the states of the messages that a request without a status is about. A cause is why messages
+// are parked.
+func startsFrom(req *api.BulkRequest) []holdfast.State {
+	verb, _ := verbNamed(req.Verb)
+	if req.Filter.Cause != "" && verb.From(holdfast.Parked) {
+		return []holdfast.State{holdfast.Parked}
+	}
+	return verb.States()
 }
 
 func (b Bulk) notifications(ctx context.Context, req *api.BulkRequest, after string, s *snapshot) (next string, err error) {

@@ -134,17 +134,28 @@ func (g *causes) list() api.CauseList {
 	return g.out
 }
 
-// still refuses a message that is not parked by this cause any more, or that failed again since then: nobody has
-// seen that failure.
-func (m Messages) still(ctx context.Context, text, cause string, since time.Time) error {
+// still refuses a message of a bulk action that is not as the action found it: it has another state, another cause,
+// or failed or was retried since the rows of the action were looked up. Nobody has seen that.
+func (m Messages) still(ctx context.Context, text string, req *keptRequest, written time.Time) error {
 	id, p := parseID(text)
 	if p != nil {
 		return p
 	}
+	states, faults := statesOf(req.Filter.Status)
+	if len(faults) > 0 {
+		return api.Faulty(faults...)
+	}
+	if len(states) == 0 {
+		states = startsFrom(&req.BulkRequest)
+	}
+	cause, since := req.Filter.Cause, written.Add(-req.Took)
+	anew := func(e holdfast.Entry) bool { return e.Kind == holdfast.Requeued && e.At.After(since) }
 	switch r, err := m.get(ctx, id); {
 	case err != nil:
 		return m.missing(ctx, "read the message", id, err)
-	case r.LastAttempt.After(since):
+	case !slices.Contains(states, r.State):
+		return api.WrongState.Problem("it is "+r.State.String()+" by now", api.Fault{Field: "state", Value: r.State.String(), Problem: "is not what the action found"})
+	case r.LastAttempt.After(since) || slices.ContainsFunc(r.History, anew):
 		return api.WrongState.Problem("it was tried again after the action was made", api.Fault{Field: "filter.cause", Value: cause, Problem: "is that of an earlier failure"})
 	case causeOf(r.Message.Destination, r.LastCode, r.LastError) != cause:
 		return api.WrongState.Problem("its last error has another cause", api.Fault{Field: "filter.cause", Value: cause, Problem: "is not why it is parked"})

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/bulk"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
+	"github.com/holdfast-mq/holdfast/minutes"
 	"github.com/holdfast-mq/holdfast/people"
 )
 
@@ -60,6 +61,8 @@ type Service struct {
 	ActivityOff bool
 	// Bulks keeps bulk actions, which a bulk.Runner runs with Bulk.Do. Nil: nobody does.
 	Bulks bulk.Store
+	// Minutes keeps what nodes did in each minute. Nil: nobody does.
+	Minutes minutes.Store
 	// Stopping is closed when the node stops, so that answers without an end do. Nil: they end with their requests.
 	Stopping <-chan struct{}
 

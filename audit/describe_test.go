@@ -84,6 +84,11 @@ func TestEveryEntryHasItsRecords(t *testing.T) {
 		"its first copy, at home":   {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "channel:mail", About: site}, []string{"Notification NotifySend Enqueued plant  mail" + n}},
 		"its second copy":           {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "channel:chat", About: site}, nil},
 		"its first copy at central": {holdfast.Entry{Kind: holdfast.Enqueued, ID: "m", Destination: "channel:mail", About: other}, []string{"Message MessageReceive Enqueued harbour harbour mail" + n}},
+		"a person signs in":         {holdfast.Entry{Kind: holdfast.Called, Code: audit.CodeSignIn, Actor: "user:anna", Outcome: holdfast.Succeeded}, []string{"Operator SignIn Success plant user:anna sign-in"}},
+		"a person is refused":       {holdfast.Entry{Kind: holdfast.Called, Code: audit.CodeSignIn, Actor: "stranger", Outcome: holdfast.Permanent, Error: "wrong"}, []string{"Operator SignIn Refused plant stranger sign-in error=wrong"}},
+		"a person signs out":        {holdfast.Entry{Kind: holdfast.Called, Code: audit.CodeSignOut, Actor: "user:anna", Outcome: holdfast.Succeeded}, []string{"Operator SignIn Success plant user:anna sign-out"}},
+		"a person is changed":       {holdfast.Entry{Kind: holdfast.PersonPut, Subject: "bob", Actor: "user:anna", Code: "rights"}, []string{"Operator Person Success plant user:anna bob"}},
+		"a person is removed":       {holdfast.Entry{Kind: holdfast.PersonRemoved, Subject: "bob", Actor: "user:anna"}, []string{"Operator Person Success plant user:anna bob"}},
 		"an attempt fails": {
 			holdfast.Entry{Kind: holdfast.Attempted, ID: "m", Destination: "erp", State: holdfast.Pending, Code: "http_503", Error: "busy", Took: took},
 			[]string{"ApiOutbound CachedCall Attempted plant system erp corr=m error=busy http=503 took=30ms"},

@@ -33,7 +33,7 @@ func TestAConfigurationMadeByHandIsChecked(t *testing.T) {
 				*c, *d = config.Config{Destinations: c.Destinations}, config.Destination{}
 			},
 			[]string{
-				"node.id", "role", "notifications.poll", "notifications.retention", "notifications.sweep", "notifications.stuck", "notifications.window", "poll", "listen", "data", "log.level", "log.format", "durability", "tokens", "limits.payload", "limits.strangers", "limits.bodies", "notificaties.callbacks", "notificaties.hosts", "notificaties.faults", "pages.colour", "receive.window", "retention.activity", "retention.delivered",
+				"node.id", "role", "notifications.poll", "notifications.retention", "notifications.sweep", "notifications.stuck", "notifications.window", "poll", "listen", "data", "log.level", "log.format", "durability", "tokens", "limits.payload", "limits.strangers", "limits.bodies", "notificaties.callbacks", "notificaties.hosts", "notificaties.faults", "pages.colour", "sessions.life", "sessions.idle", "receive.window", "retention.activity", "retention.delivered",
 				"retention.discarded", "retention.expired", "retention.inbox", "retention.sweep", "retention.tracking", "retention.parked", "webhooks.retention", "webhooks.backoff", "webhooks.factor", "webhooks.base", "webhooks.cap", "webhooks.disableAfter", "backup", "backup.every", "audit.content", "audit.verify", "clockHold",
 				"destinations.inventory.url", "destinations.inventory.secret", "destinations.inventory.hmac",
 				"destinations.inventory.retry.policy", "destinations.inventory.ttl", "destinations.inventory.timeout",

@@ -30,6 +30,7 @@ type Config struct {
 	Backup       Backup
 	Audit        Audit
 	Pages        Pages
+	Sessions     Sessions
 	Destinations map[string]Destination
 	Receive      Receive
 

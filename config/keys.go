@@ -54,6 +54,7 @@ func configKeys(kinds []adapter.Kind) setting.Section[Config] {
 		backupKey().Only(ofFile),
 		setting.Group("audit", func(c *Config) *Audit { return &c.Audit }, auditKeys(), 0),
 		setting.Group("pages", func(c *Config) *Pages { return &c.Pages }, pageKeys(), yaml.FlowStyle),
+		setting.Group("sessions", func(c *Config) *Sessions { return &c.Sessions }, sessionKeys(), yaml.FlowStyle),
 		setting.Group("central", func(c *Config) *Central { return &c.Central }, centralKeys(), 0).
 			Only(func(_ any, c *Config) bool { return c.Role == Site }),
 		setting.Group("notifications", func(c *Config) *Notifications { return &c.Notifications }, notificationKeys(), 0).

@@ -66,6 +66,7 @@ func TestDefaults(t *testing.T) {
 		Backup:       config.Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Audit:        config.Audit{Content: config.ContentNone, Verify: time.Hour},
 		Pages:        config.Pages{Enabled: true, Colour: config.Grey},
+		Sessions:     config.Sessions{Life: 12 * time.Hour, Idle: 30 * time.Minute},
 		Destinations: map[string]config.Destination{},
 		Receive:      config.Receive{Window: 24 * time.Hour, Sources: map[string]config.Source{}, Endpoints: map[string]config.Endpoint{}},
 

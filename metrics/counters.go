@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // The counts of each message are kept here, in atomics, and handed to OpenTelemetry when it asks. An
@@ -49,6 +51,36 @@ func (h *histogram) point(start, now time.Time) metricdata.HistogramDataPoint[fl
 		p.Count += p.BucketCounts[i]
 	}
 	return p
+}
+
+// Totals are what happened since the start.
+type Totals struct{ Delivered, Failed, Parked, Expired int64 } // messages; of Failed, attempts
+
+// Totals returns what happened since the start to messages of the destinations that of picks. Expired is of all.
+func (m *Metrics) Totals(of func(destination string) bool) (t Totals) {
+	m.destinations.Range(func(name, d any) bool {
+		if of(name.(string)) { //nolint:forcetypeassert // nothing else is stored
+			d := d.(*destination) //nolint:forcetypeassert // nothing else is stored
+			t.Parked += d.parked.Load()
+			for o, h := range d.send {
+				if holdfast.Outcome(o) == holdfast.Succeeded {
+					t.Delivered += h.count()
+				} else {
+					t.Failed += h.count()
+				}
+			}
+		}
+		return true
+	})
+	t.Expired = m.tally.expired.Load()
+	return t
+}
+
+func (h *histogram) count() (n int64) {
+	for i := range h.counts {
+		n += int64(h.counts[i].Load())
+	}
+	return n
 }
 
 // counters holds all counters.

@@ -3,13 +3,14 @@ package node
 import (
 	"time"
 
+	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/span"
 )
 
-// keeps lists how long this node keeps what, of the parts that it has.
-func (n *Node) keeps() (list []api.Kept) {
+// keeps lists how long this node keeps what, of the parts that its service has.
+func (n *Node) keeps(of *admin.Service) (list []api.Kept) {
 	c, r := n.cfg, &n.cfg.Retention
 	add := func(what, key string, d time.Duration) {
 		text := "forever"
@@ -25,8 +26,10 @@ func (n *Node) keeps() (list []api.Kept) {
 	add("Ids of received messages", "retention.inbox", r.Inbox)
 	add("What became of calls", "retention.tracking", r.Tracking)
 	add("Lines of activity", "retention.activity", r.Activity)
-	if c.Role != config.Site {
+	if of.Notify != nil {
 		add("Notifications that have ended", "notifications.retention", c.Notifications.Retention)
+	}
+	if of.Hub != nil {
 		add("Events", "webhooks.retention", c.Webhooks.Retention)
 	}
 	if n.audit != nil {

@@ -156,6 +156,7 @@ func (n *Node) serve(ctx context.Context) (err error) {
 			{Name: "health", Run: n.watchFile},
 			{Name: "reload", Run: n.watchReload},
 			{Name: "activity", Run: n.activity().Run},
+			{Name: "minutes", Run: n.minutes().Run},
 			{Name: "bulk actions", Run: n.bulk.Run},
 			{Name: "live", Run: n.live.Run},
 			{Name: "endpoints", Run: n.finishForwards},
@@ -239,14 +240,15 @@ func (n *Node) build(ctx context.Context) (err error) {
 		return err
 	}
 	service := &admin.Service{
-		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Activity: n.kept.Activity, ActivityOff: !n.cfg.Activity, Bulks: n.kept.Bulks, Calls: n.store, Track: n.site, Stopping: n.halt.stop.Done(), Journal: n.store,
-		Records: n.kept.Audit, AuditLag: n.auditLag, AuditFailures: n.auditFailures, AuditLog: n.audit, Verifier: &n.watch, Keeps: n.keeps(),
+		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Activity: n.kept.Activity, ActivityOff: !n.cfg.Activity, Bulks: n.kept.Bulks, Minutes: n.kept.Minutes, Calls: n.store, Track: n.site, Stopping: n.halt.stop.Done(), Journal: n.store,
+		Records: n.kept.Audit, AuditLag: n.auditLag, AuditFailures: n.auditFailures, AuditLog: n.audit, Verifier: &n.watch,
 		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.site.Dispatcher().Lane, Waiters: &n.waiters, Control: n.site.Dispatcher(), Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
-		People: n.kept.People, Peopled: n.people.appeared, Factors: factors{n.secrets, n.kept.People},
+		People: n.kept.People, Peopled: n.people.appeared, Factors: factors{n.secrets, n.kept.People}, SessionLife: n.cfg.Sessions.Life, SessionIdle: n.cfg.Sessions.Idle,
 		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 	}
 	n.role.operate(service)
+	service.Keeps = n.keeps(service)
 	n.bulk, n.live, n.missed = n.bulkRunner(service), admin.Live{Service: service}, service.TellMissed
 	server := &httpapi.Server{
 		Service:   service,

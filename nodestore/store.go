@@ -30,6 +30,7 @@ type Store struct {
 	SiteCalls  *SiteCalls
 	Fanout     *Fanout
 	Bulks      *Bulks
+	Minutes    *Minutes
 }
 
 // New returns the tables of an open store, a *sqlite.DB or a *postgres.DB. A nil log discards.
@@ -37,7 +38,7 @@ func New(db side.Base, log *slog.Logger) Store {
 	s, log := db.Side(), cmp.Or(log, slog.New(slog.DiscardHandler))
 	return Store{
 		Tokens: &Tokens{s, log}, People: &People{s, log}, Sites: &Sites{s}, Directory: &Directory{s},
-		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s}, Telemetry: &Telemetry{s}, SiteCalls: &SiteCalls{s}, Fanout: &Fanout{s}, Bulks: &Bulks{s},
+		Operations: &Operations{s}, Activity: &Activity{s}, Audit: &Audit{s}, Telemetry: &Telemetry{s}, SiteCalls: &SiteCalls{s}, Fanout: &Fanout{s}, Bulks: &Bulks{s}, Minutes: &Minutes{s},
 	}
 }
 

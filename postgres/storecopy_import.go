@@ -102,11 +102,12 @@ func (t *Target) Counts(ctx context.Context) (c holdfast.Counts, err error) {
 	c.Lanes = map[string]holdfast.LaneCounts{}
 	x := exporting{ctx: ctx, conn: t.conn}
 	err = x.each(readTally, []any{int64(-1)}, func(found pgx.Rows) error {
+		var nobodys bool // no node has this number
 		var lane int32
 		var name string
 		var l holdfast.LaneCounts
 		var inbox, kept int64
-		err := found.Scan(&lane, &name, &l.Pending, &l.Parked, &l.Expired, &inbox, &kept)
+		err := found.Scan(&nobodys, &lane, &name, &l.Pending, &l.Parked, &l.Expired, &inbox, &kept)
 		c.Inbox, c.Kept = c.Inbox+inbox, c.Kept+kept
 		if lane != 0 {
 			c.Lanes[name] = l

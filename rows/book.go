@@ -8,7 +8,7 @@ func list() []Row {
 	return []Row{
 		(*Settings)(nil), (*Lane)(nil), (*Token)(nil), (*Person)(nil), (*Session)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil), (*AuditHold)(nil), (*Topic)(nil), (*Subscription)(nil), (*Schedule)(nil), (*Failing)(nil),
 		(*Bundle)(nil), (*Message)(nil), (*Entry)(nil), (*Incoming)(nil), (*Notification)(nil), (*Target)(nil), (*Operation)(nil), (*SiteHealth)(nil), (*Activity)(nil), (*Event)(nil), (*Delivery)(nil),
-		(*AuditLog)(nil), (*AuditRecord)(nil), (*AuditValue)(nil), (*AuditTile)(nil), (*AuditCheckpoint)(nil), (*AuditGap)(nil), (*AuditErasure)(nil), (*SiteCall)(nil), (*Bulk)(nil), (*BulkRow)(nil),
+		(*AuditLog)(nil), (*AuditRecord)(nil), (*AuditValue)(nil), (*AuditTile)(nil), (*AuditCheckpoint)(nil), (*AuditGap)(nil), (*AuditErasure)(nil), (*SiteCall)(nil), (*Bulk)(nil), (*BulkRow)(nil), (*Minute)(nil),
 	}
 }
 

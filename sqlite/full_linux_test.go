@@ -687,7 +687,7 @@ func TestSalvageOnAFullDisk(t *testing.T) {
 	if after := names(t, d.folder); !slices.Equal(after, before) {
 		t.Errorf("left %q, was %q", after, before)
 	}
-	d.fill(600 << 10) // enough for an empty store, and not for the rows
+	d.fill(700 << 10) // enough for an empty store, and not for the rows
 	db := open(t, path, sqlite.Options{Source: "node", Reserve: -1, SalvageWait: 100 * time.Millisecond})
 	if _, err := db.Enqueue(t.Context(), message("new")); !db.Recovering() || !errors.Is(err, sqlite.ErrRecovering) {
 		t.Errorf("while it waits for room: recovering %v, %v", db.Recovering(), err)

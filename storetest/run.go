@@ -13,7 +13,7 @@ func Run[T any](t *testing.T, m Maker, with Transaction[T]) {
 		"inbox store": func(t *testing.T, m Maker) { t.Helper(); inboxStore(t, m, with) },
 		"inbox batch": func(t *testing.T, m Maker) { t.Helper(); inboxBatch(t, m, with) },
 		"closed":      func(t *testing.T, m Maker) { t.Helper(); closed(t, m, with) },
-		"bundles":     bundles, "notifications": notifications, "sites": siteNames, "clock of sites": sitesClock, "tokens": tokens, "people": persons, "journal": journal, "activity": activities, "audit": audits, "telemetry": telemetry, "audit queries": auditQueries, "fan-out": fanouts, "bulk actions": bulks, "searches": func(t *testing.T, m Maker) { t.Helper(); m.run(t, searches()) }, "shared": shared,
+		"bundles":     bundles, "notifications": notifications, "sites": siteNames, "clock of sites": sitesClock, "tokens": tokens, "people": persons, "journal": journal, "activity": activities, "audit": audits, "telemetry": telemetry, "audit queries": auditQueries, "fan-out": fanouts, "bulk actions": bulks, "minutes": minutesKept, "searches": func(t *testing.T, m Maker) { t.Helper(); m.run(t, searches()) }, "shared": shared,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, m) })
 	}

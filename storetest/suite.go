@@ -47,6 +47,7 @@ type features struct {
 	SiteCalls *nodestore.SiteCalls
 	Fanout    *nodestore.Fanout
 	Bulks     *nodestore.Bulks
+	Minutes   *nodestore.Minutes
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -141,7 +142,7 @@ type kit struct {
 
 func (k *kit) use(s Full) {
 	n := nodestore.New(s, nil)
-	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.People, n.Activity, n.Telemetry, n.SiteCalls, n.Fanout, n.Bulks}
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Directory, n.Operations, n.People, n.Activity, n.Telemetry, n.SiteCalls, n.Fanout, n.Bulks, n.Minutes}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }

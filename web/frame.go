@@ -41,25 +41,26 @@ type entry struct {
 // notice tells what came of a form.
 type notice struct{ Tone, Title, Text string }
 
-// rail lists the entries of the navigation: its name, its icon, the path of its page.
-func rail() [][3]string {
-	return [][3]string{
-		{"Overview", "home", ""},
-		{"Messages", "mail", "messages"},
-		{"Notifications", "bell", "notifications"},
-		{"Parked", "flag", "parked"},
-		{"Destinations", "out", "destinations"},
-		{"Channels", "send", "channels"},
-		{"Lists", "people", "lists"},
-		{"Bulk actions", "list", "bulk"},
-		{"Events", "bolt", "events"},
-		{"Subscriptions", "user", "subscriptions"},
-		{"Sites", "site", "sites"},
-		{"Site calls", "copy", "site-calls"},
-		{"Health", "check", "health"},
-		{"Activity", "clock", "activity"},
-		{"Audit", "shield", "audit"},
-		{"Settings", "gear", "settings"},
+// rail lists the entries of the navigation: its name, its icon, the path of its page, the right without which it is not shown.
+func rail() [][4]string {
+	return [][4]string{
+		{"Overview", "home", "", ""},
+		{"Messages", "mail", "messages", ""},
+		{"Notifications", "bell", "notifications", ""},
+		{"Parked", "flag", "parked", ""},
+		{"Destinations", "out", "destinations", ""},
+		{"Channels", "send", "channels", ""},
+		{"Lists", "people", "lists", ""},
+		{"Bulk actions", "list", "bulk", ""},
+		{"Events", "bolt", "events", ""},
+		{"Subscriptions", "user", "subscriptions", ""},
+		{"Sites", "site", "sites", ""},
+		{"Site calls", "copy", "site-calls", ""},
+		{"Health", "check", "health", ""},
+		{"Activity", "clock", "activity", ""},
+		{"Audit", "shield", "audit", ""},
+		{"People", "people", "people", string(api.Admin)},
+		{"Settings", "gear", "settings", ""},
 	}
 }
 
@@ -79,6 +80,9 @@ func (p *Pages) frame(r *http.Request, v *view) *frame {
 	f.Who, f.may = admin.Actor(r.Context()), admin.Granted(r.Context())
 	f.Person, _ = personOf(r)
 	for _, e := range rail() {
+		if e[3] != "" && !f.Can(e[3]) {
+			continue
+		}
 		f.Rail = append(f.Rail, entry{Name: e[0], Icon: e[1], Href: p.link() + e[2], Current: e[0] == v.rail})
 	}
 	return f

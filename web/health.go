@@ -35,7 +35,7 @@ const mostSites = 100
 
 func (p *Pages) health(r *http.Request) (answer, error) {
 	o := admin.Node{Service: p.Service}.Overview(r.Context())
-	data := &healthView{Overview: o, Concerns: p.concerns(&o), Groups: p.tiles(&o), Audited: o.Audit != nil}
+	data := &healthView{Overview: o, Concerns: p.concerns(&o), Groups: p.tiles(&o, p.lastDay(r)), Audited: o.Audit != nil}
 	data.Sites = p.siteHealth(r, &data.Unknown)
 	if len(data.Sites) > mostSites {
 		data.Sites, data.More = data.Sites[:mostSites], len(data.Sites)-mostSites

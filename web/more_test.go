@@ -380,7 +380,7 @@ func TestSettingsHealthAndActivity(t *testing.T) {
 	}
 	wants(t, body(t, p.get(t, "/ui/health")), "Nothing is degraded", "plant &lt;4&gt;", "By site")
 	wants(t, body(t, p.get(t, "/ui/activity")), "Nothing found")
-	for path, status := range map[string]int{"/ui/activity?kind=nonsense": 422, "/ui/activity?after=x": 422, "/ui/activity?from=soon": 422, "/ui/settings/keys": 501, "/ui/site-calls": 501} {
+	for path, status := range map[string]int{"/ui/activity?kind=nonsense": 422, "/ui/activity?after=x": 422, "/ui/activity?from=soon": 422, "/ui/settings/keys": 501, "/ui/people": 501, "/ui/site-calls": 501} {
 		if w := p.get(t, path); w.Code != status {
 			t.Errorf("%s: status %d, want %d", path, w.Code, status)
 		}

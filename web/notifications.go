@@ -56,7 +56,7 @@ func (p *Pages) notifications(r *http.Request) (answer, error) {
 	q := r.URL.Query()
 	list := &notificationList{
 		Query: notificationQuery(q), Status: q.Get("status"), Lacks: lacks(r),
-		Statuses: []string{"pending", "retrying", "delivered", "parked", "discarded"},
+		Statuses: []string{"pending", "retrying", "pending,retrying", "delivered", "parked", "discarded"},
 	}
 	v := &view{template: "notifications", title: "Notifications", rail: "Notifications", live: true, data: list}
 	page, err := admin.Notifications{Service: p.Service}.List(r.Context(), &list.Query)

@@ -98,7 +98,7 @@ func TestNotificationsAreFilteredByTheAddress(t *testing.T) {
 	page := body(t, n.get(t, "/ui/notifications"))
 	wants(t, page, "Pump 7 is hot", "a/b.c&#43;d&#34;é &lt;script&gt;", "stuck", "550 5.1.1 no such user", "over mail")
 	for query, want := range map[string]string{
-		"status=parked": "n1", "channel=phone": "n2", "subject=pump+HOT": "n1", "stuck=true": "n2", "site=north&status=pending": "n2", "id=n1": "n1",
+		"status=parked": "n1", "channel=phone": "n2", "subject=pump+HOT": "n1", "stuck=true": "n2", "site=north&status=pending": "n2", "id=n1": "n1", "status=pending,retrying": "n2",
 	} {
 		page := body(t, n.get(t, "/ui/notifications?"+query))
 		other := map[string]string{"n1": "n2", "n2": "n1"}[want]

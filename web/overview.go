@@ -64,7 +64,7 @@ func (p *Pages) overview(r *http.Request) (answer, error) {
 		return v, nil
 	}
 	o := admin.Node{Service: p.Service}.Overview(ctx)
-	data := &overview{Status: o.Status, Started: o.Started, Concerns: p.concerns(&o), Groups: p.tiles(&o), Unknown: o.Unknown}
+	data := &overview{Status: o.Status, Started: o.Started, Concerns: p.concerns(&o), Groups: p.tiles(&o, p.lastDay(r)), Unknown: o.Unknown}
 	data.Lanes, data.More = p.lanesOf(o.Lanes)
 	v.data = data
 	return v, nil
@@ -120,21 +120,21 @@ func place(rank map[string]int, state string) int {
 }
 
 // tiles are the figures of the node: of NO-17 and AU-10 where it has them.
-func (p *Pages) tiles(o *api.Overview) []tileGroup {
+func (p *Pages) tiles(o *api.Overview, d day) []tileGroup {
 	groups := []tileGroup{{"Messages", []tile{
-		{Label: "Waiting", Value: grouped(o.Outbox.Pending), Hint: "pending", Href: p.list("state", "pending")},
+		{Label: "Waiting", Value: grouped(o.Outbox.Pending), Hint: "pending", Href: p.list("state", "pending"), Spark: d.level("Waiting", func(m *api.Minute) int64 { return m.Waiting })},
 		{Label: "Sending", Value: grouped(o.Outbox.Sending), Hint: "attempts under way", Href: p.list("state", "claimed")},
-		{Label: "Parked", Value: grouped(o.Outbox.Failed), Hint: "for a person", Href: p.list("state", "parked"), Tone: warns("red", o.Outbox.Failed)},
+		{Label: "Parked", Value: grouped(o.Outbox.Failed), Hint: "for a person", Href: p.list("state", "parked"), Tone: warns("red", o.Outbox.Failed), Spark: d.level("Parked", func(m *api.Minute) int64 { return m.ParkedNow })},
 		{Label: "Expired", Value: grouped(o.Outbox.Expired), Hint: "time to live ended", Href: p.list("state", "expired"), Tone: warns("amber", o.Outbox.Expired)},
 	}}}
 	if k := o.Notifications; k != nil {
-		notified := func(states string) string { return p.list("category", "notification", "state", states) }
+		notified := func(name, value string) string { return withQuery(p.link("notifications"), name, value) }
 		groups = append(groups, tileGroup{"Notifications", []tile{
-			{Label: "Queue depth", Value: grouped(k.Depth), Hint: "pending and retrying", Href: notified("pending")},
-			{Label: "Stuck", Value: grouped(k.Stuck), Hint: "waiting too long", Href: notified("pending"), Tone: warns("amber", k.Stuck)},
-			{Label: "Parked", Value: grouped(k.Parked), Hint: "for a person", Href: notified("parked"), Tone: warns("red", k.Parked)},
-			{Label: "Delivered", Value: grouped(k.Delivered), Hint: "in the last interval", Href: notified("delivered")},
-			{Label: "Oldest", Value: inSeconds(k.OldestSeconds), Hint: "longest wait", Href: notified("pending")},
+			{Label: "Queue depth", Value: grouped(k.Depth), Hint: "pending and retrying", Href: notified("status", "pending,retrying"), Spark: d.level("Queue depth", func(m *api.Minute) int64 { return m.NotifyWaiting })},
+			{Label: "Stuck", Value: grouped(k.Stuck), Hint: "waiting too long", Href: notified("stuck", "true"), Tone: warns("amber", k.Stuck)},
+			{Label: "Parked", Value: grouped(k.Parked), Hint: "for a person", Href: notified("status", "parked"), Tone: warns("red", k.Parked), Spark: d.level("Parked", func(m *api.Minute) int64 { return m.NotifyParkedNow })},
+			{Label: "Delivered", Value: grouped(k.Delivered), Hint: "in the last interval", Href: notified("status", "delivered"), Spark: d.rate("Delivered", func(m *api.Minute) int64 { return m.Notified })},
+			{Label: "Oldest", Value: inSeconds(k.OldestSeconds), Hint: "longest wait", Href: notified("status", "pending,retrying")},
 		}})
 	}
 	if s := o.Sites; s != nil {
@@ -160,7 +160,7 @@ func (p *Pages) tiles(o *api.Overview) []tileGroup {
 		}})
 	}
 	return append(groups, tileGroup{"Inbox", []tile{
-		{Label: "Received", Value: grouped(o.Inbox.Received), Hint: "since the start"},
+		{Label: "Received", Value: grouped(o.Inbox.Received), Hint: "since the start", Spark: d.rate("Received", func(m *api.Minute) int64 { return m.Received })},
 		{Label: "Duplicates", Value: fmt.Sprintf("%.1f %%", 100*o.Inbox.DuplicateRate), Hint: grouped(o.Inbox.Duplicates) + " repeats"},
 		{Label: "Kept", Value: grouped(o.Inbox.Kept), Hint: "wait to be fetched"},
 	}})

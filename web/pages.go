@@ -99,7 +99,6 @@ func (p *Pages) pages() []page {
 		{"GET activity", "list-activity", api.Read, false, p.activities},
 		{"GET settings", "show-settings", api.Read, false, p.settings},
 		{"POST preferences", "set-preferences", api.AnyToken, false, p.setPreferences},
-		{"POST sign-out", "sign-out", api.AnyToken, false, p.signOut},
 		{"GET design", "show-design", api.AnyToken, false, p.design},
 		// Any other path is an unknown page.
 		{"GET ", "unknown-page", api.AnyToken, false, unknown},
@@ -110,7 +109,7 @@ func (p *Pages) pages() []page {
 
 // wholePages lists the pages and actions that are about the whole node: who is only for a part of it is refused.
 func (p *Pages) wholePages() []page {
-	return slices.Concat(p.bulkPages(), p.channelPages(), p.listPages(), p.nodePages())
+	return slices.Concat(p.bulkPages(), p.channelPages(), p.listPages(), p.nodePages(), p.peoplePages())
 }
 
 // mostForm is the most bytes of a form.
@@ -123,7 +122,7 @@ func (p *Pages) Routes() []gate.Route {
 		{Pattern: "GET " + Root + assetFolder + "{name}", Handler: http.HandlerFunc(p.serveAsset), Open: true},
 	}
 	routes = append(routes, p.signInRoutes()...)
-	narrow := p.pages()
+	narrow := slices.Concat(p.pages(), p.accountPages())
 	for i, one := range slices.Concat(narrow, p.wholePages()) {
 		r := gate.Route{
 			Pattern: below(one.pattern), Operation: one.operation, Handler: p.handler(&one), Right: one.right, Scoped: i < len(narrow), Page: true,

@@ -60,11 +60,13 @@ func said(q url.Values) *notice {
 		"removed": "It is not accepted any more.", "revoked": "The site is shut out.", "disabled": "It gets nothing until somebody resumes it.",
 		"set": "It counts from now on.", "sealed": "Every secret that could be opened has the newest key.", "sealing": "Many were sealed, and some are left: do it again to go on.",
 		"signed-out": "Your session has ended.",
+		"password":   "Other sessions have ended.", "ended": "Who used it signs in again.", "added": "The person can sign in.",
+		"granted": "It counts at once, also in sessions.", "barred": "Their sessions have ended, and nobody signs in by that name.", "enabled": "The person can sign in again.",
 	}[q.Get("done")]
 	if !known {
 		return nil
 	}
-	n := &notice{Tone: "good", Title: map[string]string{"run": "Due now", "signed-out": "Signed out"}[q.Get("done")], Text: text}
+	n := &notice{Tone: "good", Title: map[string]string{"run": "Due now", "signed-out": "Signed out", "password": "Password changed", "granted": "Role changed"}[q.Get("done")], Text: text}
 	if n.Title == "" {
 		n.Title = upper(q.Get("done"))
 	}

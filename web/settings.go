@@ -74,7 +74,7 @@ func (p *Pages) settings(r *http.Request) (answer, error) {
 		}
 		data.Schedule = &s
 	}
-	data.Pages = []action{{Label: "Tokens", Icon: "user", Href: p.link("settings", "tokens")}, {Label: "Keys", Icon: "shield", Href: p.link("settings", "keys")}}
+	data.Pages = []action{{Label: "People", Icon: "people", Href: p.link("people")}, {Label: "Tokens", Icon: "user", Href: p.link("settings", "tokens")}, {Label: "Keys", Icon: "shield", Href: p.link("settings", "keys")}}
 	return &view{template: "settings", title: "Settings", rail: "Settings", data: data}, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"mime"
 	"net/http"
+	"net/url"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
@@ -27,6 +29,11 @@ func (c *Client) Health(ctx context.Context) (api.Health, error) {
 // Overview returns how the node fares, with the numbers of its parts. A failing node is not an error.
 func (c *Client) Overview(ctx context.Context) (api.Overview, error) {
 	return get[api.Overview](ctx, c, "/v1/health", nil)
+}
+
+// History returns what nodes did in each minute since then.
+func (c *Client) History(ctx context.Context, since time.Time) (api.History, error) {
+	return get[api.History](ctx, c, "/v1/history", url.Values{"since": {since.UTC().Format(time.RFC3339Nano)}})
 }
 
 // OutboxStats returns the numbers of the outbox.

@@ -89,7 +89,7 @@ func TestEachRouteSaysWhetherItsCallsAreRecorded(t *testing.T) {
 		"reads content": {"get-event", "get-message", "get-notification", "get-site-message", "list-inbox", "query-audit"},
 		"reads no content": {
 			"audit-kpis", "audit-kpis-by-site", "count-site-calls", "explain-event", "export-audit", "get-audit-record", "get-bulk", "get-caller", "get-channel", "get-destination",
-			"get-list", "get-operation", "get-person", "get-schedule", "get-site", "get-site-call", "get-subscription", "get-topic", "health", "inbox-stats", "list-activity",
+			"get-list", "get-operation", "get-person", "get-schedule", "get-site", "get-site-call", "get-subscription", "get-topic", "health", "history", "inbox-stats", "list-activity",
 			"list-audit-holds", "list-bulk", "list-bulk-rows", "list-causes", "list-channels", "list-destinations", "list-events", "list-followers", "list-keys", "list-lists",
 			"list-messages", "list-notifications", "list-operations", "list-people", "list-person-sessions", "list-sessions", "list-site-calls", "list-site-messages", "list-sites",
 			"list-subscriptions", "list-tokens", "list-topics", "notification-kpis", "outbox-failed", "outbox-stats", "overview", "prove-audit-record", "stream-activity",

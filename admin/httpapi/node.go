@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -48,6 +49,10 @@ type failedInput struct {
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"The largest number of entries."`
 }
 
+type historyInput struct {
+	Since time.Time `query:"since" doc:"Only minutes that began then or later."`
+}
+
 func diagnostics(b *builder) {
 	health, messages := admin.Node{Service: b.Service}, admin.Messages{Service: b.Service}
 	handle(b, route{
@@ -73,6 +78,14 @@ func diagnostics(b *builder) {
 		description: "Its health, its lanes in short, and the numbers of its parts, with those of its sites if it is a central. The status is 200, also while the node is failing.",
 	}, func(ctx context.Context, _ *struct{}) (*answer[api.Overview], error) {
 		return answerOf(health.Overview(ctx), nil)
+	})
+	handle(b, route{
+		method: http.MethodGet, path: "/v1/history", id: "history", tag: "diagnostics", right: api.Read,
+		summary:     "Counts of each minute",
+		description: "What each node of the store did in each minute, for charts: of the last day, and one hour more. What happens in the minute in which a node stops is not counted.",
+		problems:    map[api.Sort]string{api.Unsupported: "This node does not keep them."},
+	}, func(ctx context.Context, in *historyInput) (*answer[api.History], error) {
+		return answerOf(health.History(ctx, in.Since))
 	})
 	handle(b, route{
 		method: http.MethodGet, path: "/_rf/outbox/stats", id: "outbox-stats", tag: "diagnostics", right: api.Read,

@@ -67,36 +67,38 @@ func TestAGroupIsDiscardedButNoNewFailure(t *testing.T) {
 	withBulk(t, func(r bulkRig) {
 		t, f := r.t, r.f
 		var ids []holdfast.ID
-		for i := range 4 {
+		for i := range 6 {
 			id := f.send(t, `{"destination": "inventory", "endpoint": "E", "payload": {}}`)
 			f.put(t, id, failWith("refused", fmt.Sprintf("order %d of \"Anna\" is unknown", 10+i)))
 			ids = append(ids, id)
 		}
 		f.put(t, f.send(t, `{"destination": "billing", "endpoint": "E", "payload": {}}`), failWith("refused", "order 7 is unknown"))
 		list := ok[api.CauseList](t, f, call{method: http.MethodGet, path: "/v1/parked"})
-		if len(list.Causes) != 2 || list.Looked != 5 || !list.LookedUntil.IsZero() {
-			t.Fatalf("got %+v, want two causes of five messages", list)
+		if len(list.Causes) != 2 || list.Looked != 7 || !list.LookedUntil.IsZero() {
+			t.Fatalf("got %+v, want two causes of seven messages", list)
 		}
 		c := list.Causes[0]
-		if c.Count != 4 || c.Destination != "inventory" || c.Code != "refused" || c.Error != "order ‹n› of ‹text› is unknown" || c.Sample != string(ids[3]) {
+		if c.Count != 6 || c.Destination != "inventory" || c.Code != "refused" || c.Error != "order ‹n› of ‹text› is unknown" || c.Sample != string(ids[5]) {
 			t.Errorf("got %+v", c)
 		}
 		if one := ok[api.CauseList](t, f, call{method: http.MethodGet, path: "/v1/parked?destination=billing&within=1s"}); len(one.Causes) != 1 || one.Causes[0].Count != 1 {
 			t.Errorf("of billing: %+v", one)
 		}
-		if page := ok[api.MessagePage](t, f, call{method: http.MethodGet, path: "/v1/messages?state=parked&cause=" + url.QueryEscape(c.ID)}); len(page.Messages) != 4 {
+		if page := ok[api.MessagePage](t, f, call{method: http.MethodGet, path: "/v1/messages?state=parked&cause=" + url.QueryEscape(c.ID)}); len(page.Messages) != 6 {
 			t.Errorf("the cause's messages are %+v", page.Messages)
 		}
+		ok[api.Message](t, f, call{method: http.MethodPost, path: "/v1/messages/" + string(ids[5]) + "/retry"}) // it is not parked any more
 		added := ok[api.Bulk](t, f, call{method: http.MethodPost, path: "/v1/bulk", body: `{"list": "messages", "verb": "discard", "filter": {"cause": "` + c.ID + `"}, "paused": true}`})
 		time.Sleep(time.Second) // of virtual time
 		f.put(t, ids[0], failWith("refused", "order 99 of \"Bert\" is unknown"))
 		f.put(t, ids[1], func(r *holdfast.Record) { r.LastError = "the disk is full" })
+		ok[api.Message](t, f, call{method: http.MethodPost, path: "/v1/messages/" + string(ids[4]) + "/retry"})
 		ok[api.Bulk](t, f, call{method: http.MethodPost, path: "/v1/bulk/" + added.ID + "/resume"})
 		r.run()
-		if got := ok[api.Bulk](t, f, call{method: http.MethodGet, path: "/v1/bulk/" + added.ID}); got.Done != 2 || got.Refused != 2 {
-			t.Errorf("got %+v, want two done and two refused", got)
+		if got := ok[api.Bulk](t, f, call{method: http.MethodGet, path: "/v1/bulk/" + added.ID}); got.Done != 2 || got.Refused != 3 {
+			t.Errorf("got %+v, want two done and three refused", got)
 		}
-		for i, want := range []string{"parked", "parked", "discarded", "discarded"} {
+		for i, want := range []string{"parked", "parked", "discarded", "discarded", "pending", "pending"} {
 			if m := ok[api.MessageDetail](t, f, call{method: http.MethodGet, path: "/v1/messages/" + string(ids[i])}); m.State != want {
 				t.Errorf("message %d is %s, want %s", i, m.State, want)
 			}

@@ -44,7 +44,7 @@ func TestPagesOfACentralInABrowser(t *testing.T) {
 		"/ui/health", "/ui/sites", "/ui/sites/plant-4", "/ui/sites/plant-4?state=pending", "/ui/sites/plant-9", "/ui/sites/plant-4/revoke", "/ui/sites/plant-4/messages/call-1", "/ui/sites/plant-4/messages/call-1/discard",
 		"/ui/site-calls", "/ui/site-calls/plant-4/call-1", "/ui/activity", "/ui/activity?kind=nonsense", "/ui/audit", "/ui/audit?errors=true", "/ui/audit/export?actor=local", "/ui/audit/" + record.Records[0].ID,
 		"/ui/events", "/ui/events/ev-1?source=central", "/ui/events/ev-1/resend?source=central", "/ui/topics", "/ui/subscriptions", "/ui/subscriptions/shop", "/ui/subscriptions/wms", "/ui/subscriptions/shop/rotate-secret",
-		"/ui/settings", "/ui/settings/tokens", "/ui/settings/tokens/erp/delete", "/ui/settings/keys",
+		"/ui/settings", "/ui/people", "/ui/settings/tokens", "/ui/settings/tokens/erp/delete", "/ui/settings/keys",
 	}
 	pages, err := json.Marshal(list)
 	if err != nil {
