@@ -211,7 +211,8 @@ func (p *Pages) home(w http.ResponseWriter, r *http.Request) {
 // redirect leads to another page after a form.
 type redirect string
 
-func (to redirect) send(_ *Pages, w http.ResponseWriter, _ *http.Request) {
+func (to redirect) send(p *Pages, w http.ResponseWriter, r *http.Request) {
+	p.announce(w, r, string(to))
 	w.Header().Set("Location", string(to))
 	w.WriteHeader(http.StatusSeeOther)
 }

@@ -69,6 +69,9 @@ func (v *view) send(p *Pages, w http.ResponseWriter, r *http.Request) {
 	} else if r.Header.Get("HX-Request") == "true" { // htmx takes the place of the main part only
 		part = "main"
 	}
+	if told := p.announced(w, r); v.said == nil {
+		v.said = told
+	}
 	var out bytes.Buffer // all or nothing: a fault must not leave half a page
 	if err := p.templates[v.template].ExecuteTemplate(&out, part, p.frame(r, v)); err != nil {
 		p.Log().LogAttrs(r.Context(), slog.LevelError, "page not rendered", slog.String("page", v.template), slog.Any("error", err))
