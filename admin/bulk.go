@@ -26,6 +26,12 @@ const gatherAtOnce = 1000
 
 // Add takes a snapshot of what the filter finds, and makes an action of it. A dry run only counts.
 func (b Bulk) Add(ctx context.Context, req *api.BulkRequest, wrong ...api.Fault) (out api.Bulk, err error) {
+	return b.AddAs(ctx, string(holdfast.NewID()), req, wrong...)
+}
+
+// AddAs is Add with an id that the caller has made (holdfast.NewID). If an action has it already, nothing is added, and
+// that one is returned: a request that is sent again is no second action.
+func (b Bulk) AddAs(ctx context.Context, id string, req *api.BulkRequest, wrong ...api.Fault) (out api.Bulk, err error) {
 	if b.Bulks == nil {
 		return out, noBulk()
 	}
@@ -44,7 +50,12 @@ func (b Bulk) Add(ctx context.Context, req *api.BulkRequest, wrong ...api.Fault)
 	if err != nil {
 		return out, b.refuse(ctx, "add the bulk action", err)
 	}
-	a := bulk.Action{ID: string(holdfast.NewID()), List: req.List, Verb: req.Verb, Request: string(text), Actor: Actor(ctx), Rate: req.Rate}
+	a := bulk.Action{ID: id, List: req.List, Verb: req.Verb, Request: string(text), Actor: Actor(ctx), Rate: req.Rate}
+	if err := b.Bulks.AddBulk(ctx, &a); errors.Is(err, holdfast.ErrConflict) {
+		return b.Get(ctx, id)
+	} else if err != nil {
+		return out, b.refuse(ctx, "add the bulk action", err)
+	}
 	if err := b.write(ctx, &a, found.items, req.Paused); err != nil {
 		return out, b.refuse(ctx, "add the bulk action", err)
 	}
@@ -52,11 +63,8 @@ func (b Bulk) Add(ctx context.Context, req *api.BulkRequest, wrong ...api.Fault)
 	return b.Get(ctx, a.ID)
 }
 
-// write writes an action with its rows. It runs only when all are there.
+// write writes the rows of an action. It runs only when all are there.
 func (b Bulk) write(ctx context.Context, a *bulk.Action, items []string, paused bool) error {
-	if err := b.Bulks.AddBulk(ctx, a); err != nil {
-		return err
-	}
 	for after := 0; after < len(items); after += gatherAtOnce {
 		if err := b.Bulks.GatherBulk(ctx, a.ID, int64(after), items[after:min(after+gatherAtOnce, len(items))]); err != nil {
 			return err

@@ -14,10 +14,41 @@ func (s Lists) PutRecipient(ctx context.Context, name string, spec *api.Recipien
 	if len(wrong) > 0 {
 		return out, api.Faulty(wrong...)
 	}
-	r := notify.Recipient(*spec)
+	return s.putRecipient(ctx, name, notify.Recipient(*spec), false)
+}
+
+// AddRecipient adds a recipient to a list. One that is there with this channel and address is left alone, and refused.
+func (s Lists) AddRecipient(ctx context.Context, name string, spec *api.RecipientSpec) (api.ListChange, error) {
+	return s.putRecipient(ctx, name, notify.Recipient(*spec), true)
+}
+
+// DisableRecipient disables a recipient of a list, or enables it again, and changes nothing else of it.
+func (s Lists) DisableRecipient(ctx context.Context, name, channel, address string, disabled bool) (api.ListChange, error) {
+	return s.changeList(ctx, name, func(l *notify.List, _ *notify.Directory, out *api.ListChange) *api.Problem {
+		i := slices.IndexFunc(l.Recipients, func(r notify.Recipient) bool { return targetOf(r) == target{channel, address} })
+		if i < 0 {
+			return noRecipient(l.Name, channel, address)
+		}
+		r := l.Recipients[i]
+		r.Disabled = disabled
+		join(l, out, r)
+		return nil
+	})
+}
+
+func noRecipient(list, channel, address string) *api.Problem {
+	return api.NotFound.Problem(fmt.Sprintf("list %s has no recipient %q on channel %q", list, api.Clip(address), api.Clip(channel)),
+		api.Fault{Field: "address", Value: api.Clip(address), Problem: "is not on the list, on this channel"})
+}
+
+func (s Lists) putRecipient(ctx context.Context, name string, r notify.Recipient, onlyNew bool) (api.ListChange, error) {
 	return s.changeList(ctx, name, func(l *notify.List, book *notify.Directory, out *api.ListChange) *api.Problem {
 		if faults := s.recipientFaults(r, book, func(part string) string { return part }); len(faults) > 0 {
 			return api.Faulty(faults...)
+		}
+		if onlyNew && slices.ContainsFunc(l.Recipients, func(old notify.Recipient) bool { return targetOf(old) == targetOf(r) }) {
+			return api.Conflict.Problem(fmt.Sprintf("list %s has %q on channel %q already", l.Name, api.Clip(r.Address), api.Clip(r.Channel)),
+				api.Fault{Field: "address", Value: api.Clip(r.Address), Problem: "is on the list already, on this channel"})
 		}
 		join(l, out, r)
 		return nil
@@ -33,8 +64,7 @@ func (s Lists) DeleteRecipient(ctx context.Context, name, channel, address strin
 		}
 		rest := slices.DeleteFunc(slices.Clone(l.Recipients), func(r notify.Recipient) bool { return targetOf(r) == gone })
 		if out.Removed = len(l.Recipients) - len(rest); out.Removed == 0 {
-			return api.NotFound.Problem(fmt.Sprintf("list %s has no recipient %q on channel %q", l.Name, api.Clip(address), api.Clip(channel)),
-				api.Fault{Field: "address", Value: api.Clip(address), Problem: "is not on the list, on this channel"})
+			return noRecipient(l.Name, channel, address)
 		}
 		l.Recipients = rest
 		return nil

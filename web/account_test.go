@@ -111,8 +111,9 @@ func TestPeopleAreKept(t *testing.T) {
 	leads(t, h.post(t, "/ui/people", url.Values{"name": {"carl"}, "role": {"read"}, "password": {password}}.Encode(), anna...), "/ui/people/carl?done=added")
 	carl := h.signIn(t, "carl")
 	wantStatus(t, h.post(t, "/ui/destinations/erp/pause", "", carl...).Code, http.StatusForbidden)
-	leads(t, h.post(t, "/ui/people/carl/rights", "role=operate", anna...), "/ui/people/carl?done=granted")
-	wants(t, body(t, h.get(t, "/ui/people/carl?done=granted", anna...)), "Role changed", "<option selected>operate")
+	w = h.post(t, "/ui/people/carl/rights", "role=operate", anna...)
+	leads(t, w, "/ui/people/carl?done=granted")
+	wants(t, body(t, h.follow(t, w, anna...)), "Role changed", "<option selected>operate")
 	if w := h.post(t, "/ui/messages/none/retry", "", carl...); w.Code != http.StatusNotFound {
 		t.Errorf("carl may not operate: status %d", w.Code)
 	}

@@ -73,6 +73,7 @@ type bulkForm struct {
 	Counts  []bulkCount
 	Back    string
 	Errors  map[string]string // by field
+	ID      string            // of the action that the form makes, so that a form that is sent twice makes one
 
 	Found, Eligible, Skips int64
 	Types                  bool // how many they are must be typed
@@ -135,7 +136,7 @@ func filterFields(f *api.BulkFilter) map[string]*string {
 
 // bulkForm counts what a request finds.
 func (p *Pages) bulkForm(r *http.Request, req *api.BulkRequest) (*bulkForm, error) {
-	f := &bulkForm{Request: *req, Back: p.link("bulk"), Filter: wordsOfFilter(req)}
+	f := &bulkForm{Request: *req, ID: string(holdfast.NewID()), Back: p.link("bulk"), Filter: wordsOfFilter(req)}
 	f.Keep = append(f.Keep, field{"of", req.List}, field{"verb", req.Verb}, field{"only", req.Channel}, field{"status", strings.Join(req.Filter.Status, ",")})
 	back := url.Values{statusField(req.List): {strings.Join(req.Filter.Status, ",")}}
 	for name, from := range filterFields(&req.Filter) {
@@ -214,6 +215,13 @@ func bulkView(f *bulkForm, err error) (answer, error) {
 // number.
 func (p *Pages) addBulk(r *http.Request) (answer, error) {
 	req, wrong := bulkRequestOf(r.PostForm)
+	of, id := admin.Bulk{Service: p.Service}, r.PostFormValue("action")
+	if !madeID(id) {
+		return nil, api.Faulty(api.Fault{Field: "action", Value: api.Clip(id), Problem: "is not what the form had; open the form again"})
+	}
+	if a, err := of.Get(r.Context(), id); err == nil { // the form was sent twice
+		return redirect(p.link("bulk", a.ID)), nil
+	}
 	if req.Verb == "discard" && strings.TrimSpace(req.Reason) == "" {
 		wrong = append(wrong, api.Fault{Field: "reason", Problem: "is missing: say why, for who reads the audit log"})
 	}
@@ -225,11 +233,17 @@ func (p *Pages) addBulk(r *http.Request) (answer, error) {
 	if err != nil {
 		return bulkView(f, err)
 	}
-	a, err := admin.Bulk{Service: p.Service}.Add(r.Context(), &req)
+	a, err := of.AddAs(r.Context(), id, &req)
 	if err != nil {
 		return bulkView(f, err)
 	}
 	return told{redirect(withQuery(p.link("bulk", a.ID), "done", "begun")), []any{"action", a.ID, "list", a.List, "verb", a.Verb, "total", a.Total, "reason", api.Clip(req.Reason)}}, nil
+}
+
+// madeID reports whether a form has an id as holdfast.NewID makes one.
+func madeID(id string) bool {
+	u, ok := holdfast.ID(id).UUID()
+	return ok && u.Version() == 7 && u.String() == id
 }
 
 func faulty(wrong []api.Fault) error {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,10 +54,51 @@ func many(t *testing.T, parked int) (n *notices, run func(id string)) {
 	}
 }
 
+// bulk sends the form of a new action.
+func (n *notices) bulk(t *testing.T, form string) *httptest.ResponseRecorder {
+	t.Helper()
+	return n.post(t, "/ui/bulk", form+"&action="+string(holdfast.NewID()))
+}
+
+// A form that is sent twice is one action, also when the first has done all its rows. The id is one of ours.
+func TestABulkFormIsSentTwice(t *testing.T) {
+	t.Parallel()
+	n, run := many(t, 2)
+	page := body(t, n.get(t, "/ui/bulk/new?of=notifications&verb=retry&status=parked"))
+	m := regexp.MustCompile(`name="action" value="([0-9a-f-]{36})"`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatal("the form has no id")
+	}
+	form := "of=notifications&verb=retry&status=parked&action=" + m[1]
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if w := n.post(t, "/ui/bulk", form); w.Code != http.StatusSeeOther {
+				t.Errorf("two at once: status %d", w.Code)
+			}
+		})
+	}
+	both.Wait()
+	for range 2 {
+		w := n.post(t, "/ui/bulk", form)
+		if to, _, _ := strings.Cut(w.Header().Get("Location"), "?"); w.Code != http.StatusSeeOther || to != "/ui/bulk/"+m[1] {
+			t.Fatalf("status %d to %s", w.Code, to)
+		}
+		run(m[1])
+		must(t, n.memory.Change("n000", func(r *holdfast.Record) { r.State = holdfast.Parked })) // it has failed at once
+	}
+	if got := n.state(t, "n000"); got != "parked" {
+		t.Errorf("it was retried twice: %s", got)
+	}
+	for _, id := range []string{"", "x", strings.ToUpper(m[1]), "00000000-0000-4000-8000-000000000000"} {
+		wantStatus(t, n.post(t, "/ui/bulk", "of=notifications&verb=retry&status=parked&action="+id).Code, http.StatusUnprocessableEntity)
+	}
+}
+
 // begun returns the id of the action that a form began.
 func begun(t *testing.T, n *notices, form string) string {
 	t.Helper()
-	w := n.post(t, "/ui/bulk", form)
+	w := n.bulk(t, form)
 	if w.Code != http.StatusSeeOther {
 		t.Fatalf("status %d: %s", w.Code, body(t, w))
 	}
@@ -76,7 +120,7 @@ func TestABulkActionIsCountedConfirmedAndDone(t *testing.T) {
 	wants(t, page, "102 can be retried", "1 are skipped", "no: skipped", "channel: mail", "Type how many rows these are, 103")
 	const form = "of=notifications&verb=retry&channel=mail&status=parked,delivered"
 	for typed, says := range map[string]string{"": "type 103", "102": "type 103"} {
-		w := n.post(t, "/ui/bulk", form+"&confirm="+typed)
+		w := n.bulk(t, form+"&confirm="+typed)
 		wantStatus(t, w.Code, http.StatusUnprocessableEntity)
 		wants(t, body(t, w), "Not done", says)
 	}
@@ -106,11 +150,11 @@ func TestABulkDiscardNeedsAReason(t *testing.T) {
 	t.Parallel()
 	n, run := many(t, 101)
 	const form = "of=notifications&verb=discard&status=parked&first=2&rate=1000"
-	w := n.post(t, "/ui/bulk", form)
+	w := n.bulk(t, form)
 	wantStatus(t, w.Code, http.StatusUnprocessableEntity)
 	wants(t, body(t, w), "is missing: say why", `value="2"`, `value="1000"`)
 	for _, wrong := range []string{"first=-1", "rate=many", "first=0"} {
-		w := n.post(t, "/ui/bulk", "of=notifications&verb=discard&status=parked&reason=x&"+wrong)
+		w := n.bulk(t, "of=notifications&verb=discard&status=parked&reason=x&"+wrong)
 		wantStatus(t, w.Code, http.StatusUnprocessableEntity)
 		wants(t, body(t, w), "must be a whole number above zero")
 	}

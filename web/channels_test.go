@@ -78,8 +78,15 @@ func TestListsAreEdited(t *testing.T) {
 	w = n.post(t, "/ui/lists/night/recipients", "channel=mail&address=kim&name=Kim")
 	wantStatus(t, w.Code, http.StatusUnprocessableEntity)
 	wants(t, body(t, w), "is not a mail address", `value="kim"`)
-	leads("/ui/lists/night/recipients", url.Values{"channel": {"mail"}, "address": {"kim@example.com"}, "name": {"Kim"}, "disabled": {"true"}}, "/ui/lists/night?done=saved")
-	wants(t, body(t, n.get(t, "/ui/lists/night")), "1 disabled", ">Enable<")
+	kim := url.Values{"channel": {"mail"}, "address": {"kim@example.com"}}
+	leads("/ui/lists/night/recipients/disable", kim, "/ui/lists/night?done=saved")
+	w = n.post(t, "/ui/lists/night/recipients", kim.Encode()) // it would lose its name, and be enabled again
+	wantStatus(t, w.Code, http.StatusConflict)
+	wants(t, body(t, w), "is on the list already")
+	wants(t, body(t, n.get(t, "/ui/lists/night")), "1 disabled", "/recipients/enable", ">Enable<", "Kim")
+	leads("/ui/lists/night/recipients/enable", kim, "/ui/lists/night?done=saved")
+	wants(t, body(t, n.get(t, "/ui/lists/night")), "/recipients/disable", ">Disable<", "Kim")
+	wantStatus(t, n.post(t, "/ui/lists/night/recipients/disable", "channel=mail&address=none%40example.com").Code, http.StatusNotFound)
 	leads("/ui/lists/night/recipients/import", url.Values{"channel": {"mail"}, "text": {"\"Doe, Jane\" <jane@example.com>\n"}}, "/ui/lists/night?done=saved")
 	w = n.post(t, "/ui/lists/night/recipients/import", url.Values{"channel": {"mail"}, "text": {"a@b\nno address\n"}}.Encode())
 	wantStatus(t, w.Code, http.StatusUnprocessableEntity)

@@ -69,10 +69,7 @@ func (p *Pages) frame(r *http.Request, v *view) *frame {
 		Title: v.title, Node: p.Name, Version: p.Program(), Environment: p.Environment, Tone: p.Tone,
 		preferences: preferencesOf(r), Here: p.here(r), Data: v.data, now: time.Now(),
 		Live: v.live && r.Method == http.MethodGet, // what came of a form is not swapped away
-		Said: said(r.URL.Query()), asked: r.URL.Query(),
-	}
-	if v.said != nil {
-		f.Said = v.said
+		Said: v.said, asked: r.URL.Query(),
 	}
 	if v.bare {
 		return f

@@ -16,7 +16,9 @@ func (p *Pages) listPages() []page {
 		{"POST lists/{name}", "put-list", api.Admin, false, p.editList},
 		{"GET lists/{name}/delete", "ask-delete-list", api.Admin, false, p.askDeleteList},
 		{"POST lists/{name}/delete", "delete-list", api.Admin, false, p.deleteList},
-		{"POST lists/{name}/recipients", "put-recipient", api.Admin, false, p.putRecipient},
+		{"POST lists/{name}/recipients", "put-recipient", api.Admin, false, p.addRecipient},
+		{"POST lists/{name}/recipients/disable", "put-recipient", api.Admin, false, p.disableRecipient(true)},
+		{"POST lists/{name}/recipients/enable", "put-recipient", api.Admin, false, p.disableRecipient(false)},
 		{"GET lists/{name}/recipients/remove", "ask-delete-recipient", api.Admin, false, p.askRemoveRecipient},
 		{"POST lists/{name}/recipients/remove", "delete-recipient", api.Admin, false, p.removeRecipient},
 		{"POST lists/{name}/recipients/import", "import-recipients", api.Admin, false, p.importRecipients},
@@ -159,12 +161,18 @@ func (p *Pages) editList(r *http.Request) (answer, error) {
 	return p.changed(r, err, func(d *listDetail) { d.Description, d.Partial = spec.Description, spec.Partial })
 }
 
-func (p *Pages) putRecipient(r *http.Request) (answer, error) {
-	spec := api.RecipientSpec{
-		Channel: r.PostFormValue("channel"), Address: r.PostFormValue("address"), Name: r.PostFormValue("name"), Disabled: r.PostFormValue("disabled") != "",
-	}
-	_, err := admin.Lists{Service: p.Service}.PutRecipient(r.Context(), r.PathValue("name"), &spec)
+func (p *Pages) addRecipient(r *http.Request) (answer, error) {
+	spec := api.RecipientSpec{Channel: r.PostFormValue("channel"), Address: r.PostFormValue("address"), Name: r.PostFormValue("name")}
+	_, err := admin.Lists{Service: p.Service}.AddRecipient(r.Context(), r.PathValue("name"), &spec)
 	return p.changed(r, err, func(d *listDetail) { d.New = api.Recipient(spec) }, "channel", api.Clip(spec.Channel))
+}
+
+func (p *Pages) disableRecipient(disabled bool) func(r *http.Request) (answer, error) {
+	return func(r *http.Request) (answer, error) {
+		channel := r.PostFormValue("channel")
+		_, err := admin.Lists{Service: p.Service}.DisableRecipient(r.Context(), r.PathValue("name"), channel, r.PostFormValue("address"), disabled)
+		return p.changed(r, err, func(*listDetail) {}, "channel", api.Clip(channel), "disabled", disabled)
+	}
 }
 
 func (p *Pages) askRemoveRecipient(r *http.Request) (answer, error) {

@@ -242,7 +242,17 @@ func TestSelectedRows(t *testing.T) {
 	if w = s.post(t, "/ui/messages/selected", "verb=retry&id=m-3"+next); w.Header().Get("Location") != "/ui/messages?done=retried&rows=1&state=parked" {
 		t.Errorf("leads to %s", w.Header().Get("Location"))
 	}
-	wants(t, body(t, s.get(t, w.Header().Get("Location"))), "Rows changed: 1.")
+	told := s.follow(t, w)
+	wants(t, body(t, told), "Rows changed: 1.")
+	wants(t, strings.Join(told.Header().Values("Set-Cookie"), ""), "holdfast-said=;", "Max-Age=0")
+	to, cookie := w.Header().Get("Location"), w.Result().Cookies()[0]
+	for _, link := range []string{to, strings.Replace(to, "rows=1", "rows=9", 1)} { // a link is no form, and tells nothing
+		header := []string{"Cookie", "holdfast-said=x"}
+		if link != to {
+			header[1] = cookie.Name + "=" + cookie.Value
+		}
+		wantsNone(t, body(t, s.get(t, link, header...)), "Rows changed")
+	}
 	w = s.post(t, "/ui/messages/selected", "verb=retry&id=m-1&id=m-3"+next)
 	wants(t, body(t, w), "Retry: 1 of 2 done", "message m-3 is pending", `href="/ui/messages?state=parked"`)
 	if w := s.post(t, "/ui/messages/selected", "verb=retry"); w.Code != http.StatusUnprocessableEntity {

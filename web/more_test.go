@@ -188,10 +188,11 @@ func TestARecordIsProved(t *testing.T) {
 func TestIntegrityIsShown(t *testing.T) {
 	t.Parallel()
 	p := central(t, api.Everything())
-	if w := p.post(t, "/ui/audit/verify", ""); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/ui/audit?done=verifying" || p.verifier.asked != 1 {
+	w := p.post(t, "/ui/audit/verify", "")
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/ui/audit?done=verifying" || p.verifier.asked != 1 {
 		t.Fatalf("status %d to %s", w.Code, w.Header().Get("Location"))
 	}
-	wants(t, body(t, p.get(t, "/ui/audit?done=verifying")), "verifying", "All records are read")
+	wants(t, body(t, p.follow(t, w)), "verifying", "All records are read")
 	p.verifier.found = audit.Report{Status: audit.Broken, Logs: []audit.LogReport{
 		{Origin: "plant-4/n/1", Own: true, Status: audit.Broken, Fault: "altered", Seq: 7, Size: 4711, First: 1, Witnessed: 12, Detail: "<i>it was another</i>"},
 	}}

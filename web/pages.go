@@ -103,6 +103,7 @@ func (p *Pages) pages() []page {
 		// Any other path is an unknown page.
 		{"GET ", "unknown-page", api.AnyToken, false, unknown},
 		{"POST ", "unknown-page", api.AnyToken, false, unknown},
+		{"", "unknown-page", api.AnyToken, false, unknown},
 	})
 }
 
@@ -137,7 +138,7 @@ func (p *Pages) Routes() []gate.Route {
 // below returns the pattern of a page below Root.
 func below(pattern string) string {
 	method, path, _ := strings.Cut(pattern, " ")
-	return method + " " + Root + path
+	return strings.TrimLeft(method+" "+Root+path, " ")
 }
 
 // handler serves a page, and tells the audit log of what the page does.
@@ -210,7 +211,8 @@ func (p *Pages) home(w http.ResponseWriter, r *http.Request) {
 // redirect leads to another page after a form.
 type redirect string
 
-func (to redirect) send(_ *Pages, w http.ResponseWriter, _ *http.Request) {
+func (to redirect) send(p *Pages, w http.ResponseWriter, r *http.Request) {
+	p.announce(w, r, string(to))
 	w.Header().Set("Location", string(to))
 	w.WriteHeader(http.StatusSeeOther)
 }

@@ -3,8 +3,6 @@ package web
 import (
 	"maps"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
@@ -18,7 +16,7 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, why *api.Problem)
 	}
 	maps.Copy(w.Header(), why.GetHeaders())
 	v := p.problemView(r, why)
-	v.bare = why.Status == http.StatusUnauthorized // it may have no name
+	v.bare = why.Type != api.RoleLacking.Problem("").Type // otherwise the gate may not know yet who asks
 	v.send(p, w, r)
 }
 
@@ -47,34 +45,4 @@ func unknown(*http.Request) (answer, error) {
 // refused tells on the page itself what was not done.
 func refused(err error) *notice {
 	return &notice{Tone: "bad", Title: "Not done", Text: upper(problemOf(err).Detail) + "."}
-}
-
-// said returns what came of the form that led here. Its words are ours: nobody can put others into a link.
-func said(q url.Values) *notice {
-	text, known := map[string]string{
-		"retried": "It is due at once, in a new cycle.", "discarded": "It is not tried any more. Its row is kept, and a retry takes it up again.",
-		"run": "It is due at once.", "rescheduled": "It is tried at the new time.", "paused": "Nothing more is begun there until somebody resumes it.",
-		"resumed": "It goes on at once.", "begun": "The node does it row by row, also when nobody looks.", "cancelled": "Rows that were not done stay as they are.",
-		"saved": "It counts from the next notification on.", "deleted": "It is gone from this node.",
-		"verifying": "All records are read. This page shows the result when that is done.", "sent": "Each subscription gets the event again.",
-		"removed": "It is not accepted any more.", "revoked": "The site is shut out.", "disabled": "It gets nothing until somebody resumes it.",
-		"set": "It counts from now on.", "sealed": "Every secret that could be opened has the newest key.", "sealing": "Many were sealed, and some are left: do it again to go on.",
-		"signed-out": "Your session has ended.",
-		"password":   "Other sessions have ended.", "ended": "Who used it signs in again.", "added": "The person can sign in.",
-		"granted": "It counts at once, also in sessions.", "barred": "Their sessions have ended, and nobody signs in by that name.", "enabled": "The person can sign in again.",
-	}[q.Get("done")]
-	if !known {
-		return nil
-	}
-	n := &notice{Tone: "good", Title: map[string]string{"run": "Due now", "signed-out": "Signed out", "password": "Password changed", "granted": "Role changed"}[q.Get("done")], Text: text}
-	if n.Title == "" {
-		n.Title = upper(q.Get("done"))
-	}
-	if rows, err := strconv.Atoi(q.Get("rows")); err == nil {
-		n.Text = "Rows changed: " + grouped(int64(rows)) + "."
-		if skipped, err := strconv.Atoi(q.Get("skipped")); err == nil && skipped > 0 {
-			n.Tone, n.Text = "warn", n.Text+" Skipped, because their state had changed or did not allow it: "+grouped(int64(skipped))+"."
-		}
-	}
-	return n
 }

@@ -78,6 +78,9 @@ func (v *view) send(p *Pages, w http.ResponseWriter, r *http.Request) {
 	} else if r.Header.Get("HX-Request") == "true" { // htmx takes the place of the main part only
 		part = "main"
 	}
+	if told := p.announced(w, r); v.said == nil {
+		v.said = told
+	}
 	var out bytes.Buffer // all or nothing: a fault must not leave half a page
 	t, err := p.templates.page(v.template)
 	if err == nil {

@@ -124,9 +124,10 @@ func TestAPersonSignsInAndOut(t *testing.T) {
 	bob := h.signIn(t, "bob")
 	w = h.post(t, "/ui/sign-out", "", anna...)
 	leads(t, w, "/ui/sign-in?done=signed-out")
-	if c := w.Result().Cookies(); len(c) != 1 || c[0].MaxAge >= 0 {
+	if c := w.Result().Cookies(); len(c) != 2 || c[0].Name != "holdfast" || c[0].MaxAge >= 0 {
 		t.Errorf("cookies %v", c)
 	}
+	wants(t, body(t, h.follow(t, w, nobody()...)), "Signed out")
 	leads(t, h.get(t, "/ui/messages", anna...), "/ui/sign-in?next=%2Fui%2Fmessages")
 	if w := h.get(t, "/ui/messages", bob...); w.Code != http.StatusOK {
 		t.Errorf("another person: status %d", w.Code)

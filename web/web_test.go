@@ -97,6 +97,23 @@ func (s *site) ask(t *testing.T, r *http.Request, header ...string) *httptest.Re
 	return w
 }
 
+// follow asks for the page that a form leads to, as a browser does: with the cookies of the answer.
+func (s *site) follow(t *testing.T, w *httptest.ResponseRecorder, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	var cookies []string
+	for i := 0; i+1 < len(header); i += 2 {
+		if header[i] == "Cookie" {
+			cookies = append(cookies, header[i+1])
+		}
+	}
+	for _, c := range w.Result().Cookies() {
+		if c.MaxAge >= 0 {
+			cookies = append(cookies, c.Name+"="+c.Value)
+		}
+	}
+	return s.get(t, w.Header().Get("Location"), append(header, "Cookie", strings.Join(cookies, "; "))...)
+}
+
 func body(t *testing.T, w *httptest.ResponseRecorder) string {
 	t.Helper()
 	b, err := io.ReadAll(w.Result().Body)
@@ -235,4 +252,9 @@ func TestARefusalIsAPage(t *testing.T) {
 		t.Errorf("status %d, %v", w.Code, w.Header())
 	}
 	wants(t, body(t, w), "needs the right read")
+	s := serve(t, api.Everything())
+	w = s.ask(t, httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/ui/messages", http.NoBody))
+	if w.Code != http.StatusNotFound || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("a method that no page takes: status %d, %v", w.Code, w.Header())
+	}
 }

@@ -22,7 +22,7 @@ func (g *gate) recover(w *trackedWriter, r *http.Request) {
 	if w.begun || v == http.ErrAbortHandler { //nolint:errorlint // as above
 		panic(http.ErrAbortHandler) // half an answer must not look whole
 	}
-	api.Internal.Problem("the node failed; its log says why").Answer(w)
+	g.refuse(w, r, g.route(r), api.Internal.Problem("the node failed; its log says why"))
 }
 
 // trackedWriter records whether an answer has begun.

@@ -20,13 +20,13 @@ func (g *gate) guard(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
 		if !g.required() && !g.signed(r) {
-			if !g.answersTo(r.Host) {
+			if !g.answersTo(r.Host) { // no page: a foreign one could read it, and learn the node's name
 				api.ForeignHost.Problem(fmt.Sprintf("this node does not answer to the name %q without a token; use localhost or 127.0.0.1", api.Clip(r.Host)),
 					api.Fault{Field: "Host", Value: api.Clip(r.Host), Problem: "is not a name of the loopback"}).Answer(w)
 				return
 			}
 			if err := g.foreign.Check(r); err != nil {
-				foreignOrigin(r).Answer(w)
+				g.refuse(w, r, g.route(r), foreignOrigin(r))
 				return
 			}
 		}
@@ -42,9 +42,15 @@ func foreignOrigin(r *http.Request) *api.Problem {
 }
 
 // signed reports whether the request goes to a route that proves its sender.
-func (g *gate) signed(r *http.Request) bool {
+func (g *gate) signed(r *http.Request) bool { return g.route(r).Signed }
+
+// route returns the route that a request goes to. The zero Route: there is none.
+func (g *gate) route(r *http.Request) *Route {
 	_, pattern := g.mux.Handler(r)
-	return slices.ContainsFunc(g.routes, func(m Route) bool { return m.Signed && m.Pattern == pattern })
+	if i := slices.IndexFunc(g.routes, func(m Route) bool { return m.Pattern == pattern }); i >= 0 {
+		return &g.routes[i]
+	}
+	return &Route{}
 }
 
 func (g *gate) answersTo(hostport string) bool {

@@ -30,7 +30,7 @@ func (g *gate) allow(to Route) http.Handler {
 		}
 		name, may := who.name, who.may
 		if may.Can(api.Portal) && !g.portal.Allow(name) {
-			api.TooMany.Problem(fmt.Sprintf("token %q may make %d requests a second, and %d at once: wait", name, portalPerSecond, portalBurst)).With("Retry-After", "1").Answer(w)
+			g.refuse(w, r, &to, api.TooMany.Problem(fmt.Sprintf("token %q may make %d requests a second, and %d at once: wait", name, portalPerSecond, portalBurst)).With("Retry-After", "1"))
 			return
 		}
 		ctx := g.in(r.Context(), &who)
@@ -44,7 +44,7 @@ func (g *gate) allow(to Route) http.Handler {
 		if to.MaxBody > 0 && r.ContentLength != 0 {
 			leave, ok := g.bodies.Hold(r.Context(), r.ContentLength, to.MaxBody)
 			if !ok {
-				Crowded().Answer(w)
+				g.refuse(w, r.WithContext(ctx), &to, Crowded())
 				return
 			}
 			leave = sync.OnceFunc(leave)

@@ -118,8 +118,12 @@
     if (main.contains(event.target) && busy(event.target)) event.detail.shouldSwap = false;
   });
   document.addEventListener("htmx:afterRequest", (event) => {
+    const status = event.detail.xhr?.status ?? 0;
     const failed = !event.detail.successful;
     stale.hidden = !failed;
+    const why = stale.querySelector("[data-why]");
+    why.textContent = status === 403 ? "You may not look at this any more." : status === 404 ? "It is not here any more." : status === 429 ? "The node is asked too often."
+      : status >= 400 && status < 500 ? "The node refuses to show this." : "The node does not answer.";
     if (failed) stale.querySelector("[data-since]").textContent = "as of " + since.toISOString().slice(11, 19) + " UTC";
     else since = new Date();
   });
