@@ -60,7 +60,7 @@ func (m Messages) Causes(ctx context.Context, of *CauseQuery) (out api.CauseList
 			return out, m.refuse(ctx, "group parked messages", err)
 		}
 	}
-	if narrowed || !Granted(ctx).Scope.Whole() { // of one list of several, or by what others sent
+	if narrowed || !Granted(ctx).Whole() { // of one list of several, or by what others sent
 		g.out.LookedUntil = time.Time{}
 	}
 	return g.list(), nil

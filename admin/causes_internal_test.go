@@ -44,7 +44,7 @@ func (s *parkedStore) List(_ context.Context, q holdfast.Query) (p holdfast.Page
 func causesOf(t *testing.T, s *parkedStore, q CauseQuery, scope ...string) api.CauseList {
 	t.Helper()
 	may := api.Everything()
-	may.Scope.Destinations = scope
+	may.Destinations = scope
 	list, err := Messages{Service: &Service{Outbox: s}}.Causes(As(t.Context(), "ann", may), &q)
 	if err != nil {
 		t.Fatal(err)
