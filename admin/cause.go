@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // causeOf names why messages to a destination are parked: those with the same name differ only in what mask
@@ -16,36 +18,58 @@ func causeOf(destination, code, text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// mostMasked is how many bytes of an error tell its cause.
-const mostMasked = 300
+const (
+	mostMasked = 300 // bytes of a masked error tell its cause
+	mostRead   = 1000
+)
 
 // mask hides what differs between errors of one cause: quoted words, addresses, ids and numbers.
 func mask(text string) string {
-	text = strings.ToValidUTF8(text[:min(len(text), mostMasked)], "")
-	var b strings.Builder
-	for text != "" {
+	cut := len(text) > mostRead
+	text = strings.ToValidUTF8(text[:min(len(text), mostRead)], "")
+	var m masker
+	for text != "" && m.out.Len() < mostMasked {
 		c, size := utf8.DecodeRuneInString(text)
 		if unicode.IsSpace(c) {
 			text = strings.TrimLeftFunc(text, unicode.IsSpace)
-			if b.Len() > 0 && text != "" {
-				b.WriteByte(' ')
+			if m.out.Len() > 0 && text != "" {
+				m.out.WriteByte(' ')
 			}
 			continue
 		}
-		if end := quoted(text, c); end > 0 {
-			b.WriteString("‹text›")
-			text = text[end:]
-			continue
+		end := quoted(text, c, cut)
+		switch key := c == '"' && end > 0 && strings.ContainsRune("{,", m.before) && strings.HasPrefix(text[end:], ":"); {
+		case key && !strings.ContainsFunc(text[1:end-1], func(r rune) bool { return !idRune(r) }): // of JSON
+			m.out.WriteByte('"')
+			m.run(text[1 : end-1])
+			m.out.WriteByte('"')
+		case end > 0:
+			m.out.WriteString("‹text›")
+		default:
+			end = size + wordEnd(text[size:], c)
+			m.word(text[:end])
 		}
-		end := size + strings.IndexFunc(text[size:]+" ", func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"`“«(),;{}", r) })
-		b.WriteString(maskWord(text[:end]))
+		m.before, _ = utf8.DecodeLastRuneInString(text[:end])
 		text = text[end:]
 	}
-	return b.String()
+	out := m.out.String()
+	return strings.ToValidUTF8(out[:min(len(out), mostMasked)], "")
 }
 
-// quoted returns where a quotation ends with which the text begins; 0: it begins with none.
-func quoted(text string, open rune) int {
+// wordEnd returns where a word ends, of which last is the rune before text.
+func wordEnd(text string, last rune) int {
+	for at, r := range text {
+		if unicode.IsSpace(r) || strings.ContainsRune("\"`“«(),;{}", r) || r == '\'' && !idRune(last) {
+			return at
+		}
+		last = r
+	}
+	return len(text)
+}
+
+// quoted returns where a quotation ends with which the text begins; 0: it begins with none. If the text was cut, a
+// quotation may have lost its end.
+func quoted(text string, open rune, cut bool) int {
 	shut := map[rune]rune{'"': '"', '`': '`', '\'': '\'', '“': '”', '«': '»'}[open]
 	if shut == 0 {
 		return 0
@@ -58,62 +82,101 @@ func quoted(text string, open rune) int {
 			return end
 		}
 	}
+	if cut {
+		return len(text)
+	}
 	return 0
 }
 
-// maskWord masks a word without spaces.
-func maskWord(word string) string {
+// masker masks a text word by word.
+type masker struct {
+	out    strings.Builder
+	before rune   // the last one that is no space
+	name   string // the last letters, in lower case
+}
+
+// word masks a word without spaces.
+func (m *masker) word(word string) {
 	core := strings.TrimRight(word, ".:!?'")
-	rest := word[len(core):]
 	if isAddress(core) {
-		return "‹address›" + rest
+		m.out.WriteString("‹address›" + word[len(core):])
+		return
 	}
-	var b strings.Builder
-	for core != "" {
-		end := strings.IndexFunc(core, func(r rune) bool { return !idRune(r) })
+	for word != "" {
+		end := strings.IndexFunc(word, func(r rune) bool { return !idRune(r) })
 		if end < 0 {
-			end = len(core)
+			end = len(word)
 		}
 		if end == 0 {
-			_, end = utf8.DecodeRuneInString(core)
-			b.WriteString(core[:end])
+			_, end = utf8.DecodeRuneInString(word)
+			m.out.WriteString(word[:end])
 		} else {
-			b.WriteString(maskRun(core[:end]))
+			m.run(word[:end])
 		}
-		core = core[end:]
+		word = word[end:]
 	}
-	return b.String() + rest
 }
 
 func idRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '-' || r == '_' }
 
-// maskRun masks letters and digits in a row: an id, or a word with numbers in it.
-func maskRun(run string) string {
-	digits := 0
-	for _, r := range run {
-		if unicode.IsNumber(r) {
+// run masks letters and digits in a row.
+func (m *masker) run(run string) {
+	if _, is := holdfast.ID(run).UUID(); is {
+		m.out.WriteString("‹id›")
+		return
+	}
+	for part := range strings.FieldsFuncSeq(run, func(r rune) bool { return r == '-' || r == '_' }) {
+		at := strings.Index(run, part)
+		m.out.WriteString(run[:at])
+		m.part(part)
+		run = run[at+len(part):]
+	}
+	m.out.WriteString(run)
+}
+
+// part masks letters and digits: an id, or a word with numbers in it. The number of a code stays.
+func (m *masker) part(part string) {
+	digits, hex, turns, was := 0, true, 0, false
+	for at, r := range part {
+		is := unicode.IsNumber(r)
+		if is {
 			digits++
 		}
+		if at > 0 && is != was {
+			turns++
+		}
+		hex, was = hex && strings.ContainsRune("0123456789abcdefABCDEF", r), is
 	}
 	switch {
 	case digits == 0:
-		return run
-	case digits < len(run) && len(run) >= 8:
-		return "‹id›"
-	}
-	var b strings.Builder
-	was := false
-	for _, r := range run {
-		is := unicode.IsNumber(r)
-		switch {
-		case !is:
-			b.WriteRune(r)
-		case !was:
-			b.WriteString("‹n›")
+		m.out.WriteString(part)
+		m.name = strings.ToLower(part)
+	case turns == 0 && len(part) >= 3 && len(part) <= 5 && namesCode(m.name):
+		m.out.WriteString(part)
+	case turns > 0 && len(part) >= 8 && (hex || turns > 2):
+		m.out.WriteString("‹id›")
+	default:
+		was := false
+		for _, r := range part {
+			is := unicode.IsNumber(r)
+			switch {
+			case !is:
+				m.out.WriteRune(r)
+			case !was:
+				m.out.WriteString("‹n›")
+			}
+			was = is
 		}
-		was = is
 	}
-	return b.String()
+}
+
+// namesCode reports whether the number after a word tells what has failed.
+func namesCode(name string) bool {
+	switch name {
+	case "sqlstate", "status", "code", "errno":
+		return true
+	}
+	return false
 }
 
 // isAddress reports whether a word is a URL, an e-mail address, or an address of the network.

@@ -14,6 +14,7 @@ import (
 const (
 	mostLooked = 100_000
 	mostCauses = 500
+	mostGroups = 10 * mostCauses // kept apart while messages are looked at
 	// usualLook is how long a list of causes looks at messages, unless it is asked for longer.
 	usualLook   = 200 * time.Millisecond
 	longestLook = 10 * time.Second
@@ -50,10 +51,17 @@ func (m Messages) Causes(ctx context.Context, of *CauseQuery) (out api.CauseList
 		names = []string{of.Destination}
 	}
 	g := &causes{until: time.Now().Add(look), groups: map[string]*api.Cause{}, known: map[string]string{}}
-	for _, name := range names {
+	for i, name := range names {
+		if i > 0 && g.over() {
+			g.out.More = true
+			break
+		}
 		if err := g.look(ctx, m, name); err != nil {
 			return out, m.refuse(ctx, "group parked messages", err)
 		}
+	}
+	if narrowed || !Granted(ctx).Whole() { // of one list of several, or by what others sent
+		g.out.LookedUntil = time.Time{}
 	}
 	return g.list(), nil
 }
@@ -69,25 +77,32 @@ type causes struct {
 // look looks at the parked messages of a destination, or of all if the name is empty.
 func (g *causes) look(ctx context.Context, m Messages, destination string) error {
 	q := holdfast.Query{States: []holdfast.State{holdfast.Parked}, Destination: destination, Limit: 1}
+	var left bool
+	var oldest time.Time
 	q.Match = func(r *holdfast.Record) bool {
-		if g.out.Looked < mostLooked {
+		if left = g.out.Looked >= mostLooked; !left {
 			g.add(r)
+			oldest = r.Created
 		}
 		return false
 	}
 	for {
 		page, err := m.outbox().List(ctx, q)
 		switch q.After = page.Next; {
-		case err != nil || page.Next == "":
+		case err != nil || page.Next == "" && !left:
 			return err
-		case g.out.Looked >= mostLooked || time.Now().After(g.until):
-			if page.LookedUntil.After(g.out.LookedUntil) { // of several destinations, what holds for all
-				g.out.LookedUntil = page.LookedUntil
-			}
+		case left:
+			g.out.More, g.out.LookedUntil = true, oldest
+			return nil
+		case g.over():
+			g.out.More, g.out.LookedUntil = true, page.LookedUntil
 			return nil
 		}
 	}
 }
+
+// over reports whether enough was looked at.
+func (g *causes) over() bool { return g.out.Looked >= mostLooked || time.Now().After(g.until) }
 
 func (g *causes) add(r *holdfast.Record) {
 	g.out.Looked++
@@ -95,7 +110,7 @@ func (g *causes) add(r *holdfast.Record) {
 	id, seen := g.known[text]
 	if !seen {
 		id = causeOf(r.Message.Destination, r.LastCode, r.LastError)
-		if len(g.known) < 10*mostCauses {
+		if len(g.known) < mostGroups {
 			g.known[text] = id
 		}
 	}
@@ -104,6 +119,10 @@ func (g *causes) add(r *holdfast.Record) {
 		tried = r.Created
 	}
 	c := g.groups[id]
+	if c == nil && len(g.groups) == mostGroups {
+		g.out.Others++
+		return
+	}
 	if c == nil {
 		c = &api.Cause{
 			ID: id, Destination: r.Message.Destination, Code: r.LastCode, Error: mask(r.LastError), First: tried.UTC(), Last: tried.UTC(),
@@ -130,7 +149,11 @@ func (g *causes) list() api.CauseList {
 	slices.SortFunc(g.out.Causes, func(a, b api.Cause) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID))
 	})
-	g.out.Causes = g.out.Causes[:min(len(g.out.Causes), mostCauses)]
+	shown := min(len(g.out.Causes), mostCauses)
+	for _, c := range g.out.Causes[shown:] {
+		g.out.Others += c.Count
+	}
+	g.out.Causes = g.out.Causes[:shown]
 	return g.out
 }
 

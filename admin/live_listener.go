@@ -182,6 +182,15 @@ func (one *listener) add(kind, id string) {
 func (one *listener) position() int64 {
 	one.mu.Lock()
 	defer one.mu.Unlock()
+	return one.id()
+}
+
+// id is the id of an event. Those for a narrowed listener all have the same: the number would tell how much others
+// do.
+func (one *listener) id() int64 {
+	if !one.scope.Whole() {
+		return min(one.last, 1)
+	}
 	return one.last
 }
 
@@ -199,7 +208,7 @@ func (one *listener) take() (list []api.LiveEvent) {
 			h.IDs = append(h.IDs, id)
 		}
 		slices.Sort(h.IDs)
-		list = append(list, api.LiveEvent{ID: one.last, Kind: kind, Hint: &h})
+		list = append(list, api.LiveEvent{ID: one.id(), Kind: kind, Hint: &h})
 	}
 	clear(one.hints)
 	return list

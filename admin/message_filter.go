@@ -77,13 +77,16 @@ func (w words) in(texts ...string) bool {
 
 // whole returns the message that has the whole id of the query, if there is one and the rest selects it. known
 // says that there is nothing to search for.
-func (m Messages) whole(ctx context.Context, q *holdfast.Query, text string) (page api.MessagePage, known bool, err error) {
-	id, bad := holdfast.ParseID(text)
-	if text == "" || bad != nil {
+func (m Messages) whole(ctx context.Context, q *holdfast.Query, of *MessageQuery, names []string, narrowed bool) (page api.MessagePage, known bool, err error) {
+	id, bad := holdfast.ParseID(of.ID)
+	if of.ID == "" || bad != nil {
 		return page, false, nil //nolint:nilerr // what is no id is a part of one
 	}
 	r, err := m.get(ctx, id)
 	page.Messages = []api.Message{}
+	if of.Count > 0 {
+		page.Count = &api.Count{}
+	}
 	switch _, uuid := id.UUID(); {
 	case errors.Is(err, holdfast.ErrNotFound):
 		return page, uuid, nil
@@ -91,8 +94,12 @@ func (m Messages) whole(ctx context.Context, q *holdfast.Query, text string) (pa
 		return page, true, m.refuse(ctx, "look for the message", err)
 	}
 	if (len(q.States) == 0 || slices.Contains(q.States, r.State)) && (q.Destination == "" || q.Destination == r.Message.Destination) &&
+		(!narrowed || slices.Contains(names, r.Message.Destination)) &&
 		(!q.Held || !r.HeldUntil.IsZero()) && q.Selects(&r) && (q.Text == nil || q.Text(&r, r.Message.Payload[:min(len(r.Message.Payload), holdfast.SearchedBytes)])) {
 		page.Messages = append(page.Messages, m.show(&r))
+		if page.Count != nil {
+			page.Count.Count = 1
+		}
 	}
 	return page, true, nil
 }

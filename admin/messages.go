@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
@@ -66,13 +67,16 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 	if p != nil {
 		return page, p
 	}
-	if found, known, err := m.whole(ctx, &q, of.ID); known || err != nil {
+	if of.Count > 0 && (m.there != nil || q.Held || isSubscriber(ctx)) {
+		return page, api.Unsupported.Problem("held messages, those of a site and those of a subscriber are not counted; leave count out")
+	}
+	if found, known, err := m.whole(ctx, &q, of, names, narrowed); known || err != nil {
 		return found, err
 	}
-	read := func(q holdfast.Query) (holdfast.Page, error) {
-		found, err := m.outbox().List(ctx, q)
-		if err == nil {
-			err = m.kept(ctx, &found, q.Held)
+	read := func(q holdfast.Query) (found holdfast.Page, err error) {
+		has, err := m.own(ctx, &q)
+		if has && err == nil {
+			found, err = m.outbox().List(ctx, q)
 		}
 		if err != nil {
 			return found, m.refuse(ctx, "list messages", err)
@@ -84,7 +88,6 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 		found.Records, found.Next, err = pageOver(names, of.After, of.Limit, func(name, after string, limit int) ([]holdfast.Record, string, error) {
 			q.Destination, q.After, q.Limit = name, after, limit
 			one, err := read(q)
-			found.LookedUntil = one.LookedUntil
 			return one.Records, one.Next, err
 		})
 	} else {
@@ -92,6 +95,9 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 	}
 	if err != nil {
 		return page, err
+	}
+	if !Granted(ctx).Whole() { // the time may be that of somebody else's message
+		found.LookedUntil = time.Time{}
 	}
 	page = m.pageOf(found)
 	if of.Count > 0 {
@@ -102,9 +108,6 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 
 // count counts the messages of a list, up to so many.
 func (m Messages) count(ctx context.Context, q holdfast.Query, most int, names []string, narrowed bool) (*api.Count, error) {
-	if m.there != nil || q.Held || isSubscriber(ctx) {
-		return nil, api.Unsupported.Problem("held messages, those of a site and those of a subscriber are not counted; leave count out")
-	}
 	if !narrowed {
 		names = []string{q.Destination}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -104,23 +103,18 @@ func (s *Service) ofFormer(ctx context.Context, r *holdfast.Record, gone bool) (
 	return r.Created.Before(one.Created), nil
 }
 
-// kept removes from a page of the messages of one destination those that a subscriber may not see: they are
-// of a former subscription with the same id. They are the oldest ones.
-func (m Messages) kept(ctx context.Context, page *holdfast.Page, held bool) error {
-	if !isSubscriber(ctx) {
-		return nil
+// own narrows a query of one destination to what a subscriber may see: a former subscription may have had the same
+// id. has says that there is a subscription.
+func (m Messages) own(ctx context.Context, q *holdfast.Query) (has bool, err error) {
+	id, ok := fanout.SubscriptionOf(q.Destination)
+	if !isSubscriber(ctx) || !ok || m.Hub == nil {
+		return true, nil
 	}
-	var failed error
-	all := len(page.Records)
-	page.Records = slices.DeleteFunc(page.Records, func(r holdfast.Record) bool {
-		former, err := m.ofFormer(ctx, &r, true)
-		failed = errors.Join(failed, err)
-		return former
-	})
-	if len(page.Records) < all && !held { // a page of held ones has no order
-		page.Next = ""
+	one, has, err := m.Hub.Book.Subscription(ctx, id)
+	if has && one.Created.After(q.Since) {
+		q.Since = one.Created
 	}
-	return failed
+	return has, err
 }
 
 // findOwn returns the event that a subscriber wants again. It must have been for their subscription when it

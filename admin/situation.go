@@ -94,6 +94,16 @@ func (v verb) action(r *holdfast.Record, w *wait, may *api.Grant) api.Action {
 			a.Text = "Set this right in the node's configuration, and reload it."
 		}
 		return a
+	case v.of == ofChannel && v.verb == "configure":
+		if a.Text = "Name a channel in its list, and create that."; w.of != "" {
+			a.Text, a.Command = fmt.Sprintf("Create or enable channel %s.", w.of), "holdfast channels set "+shellWord(w.of)
+		}
+		if !may.Can(api.Admin) {
+			a.Allowed, a.Why = false, "needs the right admin"
+		} else if !may.Whole() {
+			a.Allowed, a.Why = false, "needs a token that is not narrowed"
+		}
+		return a
 	case v.verb == "configure":
 		a.Text = fmt.Sprintf("Add %s %s to the configuration of the node, or correct its name there.", v.of, w.of)
 		return a
@@ -138,6 +148,9 @@ func explained(r *holdfast.Record, w *wait) (because, next string, verbs []verb)
 	case causeAttempting:
 		return fmt.Sprintf("Attempt %d is under way.", r.Tries+1), "What becomes of it is recorded when the attempt ends.", discard
 	case causeDiscarding:
+		if r.State == holdfast.Pending {
+			return "Somebody has given it up.", "It ends as soon as the process that sends it sees that.", nil
+		}
 		return "Somebody has given it up.", "It ends with the attempt under way, unless that delivers it.", nil
 	case causeRetry:
 		return "The last attempt failed" + colon(r.LastError) + ".", "It is tried again: " + w.text + ".", waiting

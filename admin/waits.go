@@ -52,7 +52,7 @@ func (s *Service) waitFor(ctx context.Context, r *holdfast.Record) wait {
 func (s *Service) pendingBecause(ctx context.Context, r *holdfast.Record) wait {
 	to := r.Message.Destination
 	if channel, ok := notify.ChannelOf(to); ok && s.Channels != nil {
-		return s.channelBecause(channel, r.Due)
+		return s.channelBecause(channel, r.Due, r.Tries)
 	}
 	d, known := s.destination(to)
 	if id, ok := fanout.SubscriptionOf(to); ok && s.Hub != nil {
@@ -188,11 +188,11 @@ func (s *Service) copyWaitsFor(c *notify.Record) string {
 	if c.Discarding {
 		return "its attempt is under way; it is discarded then, unless that delivers it"
 	}
-	return s.channelBecause(c.Channel, c.NextAttempt).text
+	return s.channelBecause(c.Channel, c.NextAttempt, c.Tries).text
 }
 
 // channelBecause says why a copy of a notification waits for its channel.
-func (s *Service) channelBecause(channel string, due time.Time) wait {
+func (s *Service) channelBecause(channel string, due time.Time, tries int) wait {
 	l, served := s.Channels.Status()[channel]
 	w := wait{of: channel, fault: l.Problem}
 	left := time.Until(due)
@@ -208,6 +208,8 @@ func (s *Service) channelBecause(channel string, due time.Time) wait {
 		w.until = time.Now().Add(l.NextProbe)
 	case !l.Up:
 		w.cause, w.text = causeChannelDown, fmt.Sprintf("channel %s is in back-off (%s)", channel, l.Problem)
+	case left > 0 && tries == 0:
+		w.cause, w.text, w.until = causeDelayed, "first attempt in "+inWords(left), due
 	case left > 0:
 		w.cause, w.text, w.until = causeRetry, "next attempt in "+inWords(left), due
 	default:

@@ -50,8 +50,10 @@ func (p *Pages) parked(r *http.Request) (answer, error) {
 		return v, err
 	}
 	data.CauseList = found
-	if !found.LookedUntil.IsZero() {
-		data.Until = &found.LookedUntil
+	if found.More {
+		if !found.LookedUntil.IsZero() {
+			data.Until = &found.LookedUntil
+		}
 		if of.Within == "" {
 			data.Longer = withQuery(p.here(r), "look", "long")
 		}

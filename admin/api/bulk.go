@@ -22,10 +22,10 @@ type BulkRequest struct {
 
 // BulkFilter narrows a list as its own route does.
 type BulkFilter struct {
-	Status      []string `json:"status,omitempty" doc:"Only these states of messages, or statuses of notifications. Absent: those from which the verb starts." example:"[\"parked\"]"`
+	Status      []string `json:"status,omitempty" doc:"Only these states of messages, or statuses of notifications. Absent: those from which the verb starts; with a cause, parked ones if it starts from them." example:"[\"parked\"]"`
 	Destination string   `json:"destination,omitempty" doc:"Of messages: only to this destination." example:"inventory"`
 	Category    string   `json:"category,omitempty" doc:"Of messages: only of this category; excludes destination."`
-	Cause       string   `json:"cause,omitempty" doc:"Of messages: only those of this cause, as GET /v1/parked names it. One that failed again since then, or of another cause, is refused: somebody has to see that first."`
+	Cause       string   `json:"cause,omitempty" doc:"Of messages: only those of this cause, as GET /v1/parked names it. One that failed again or was retried since then, or has another cause, is refused: somebody has to see that first."`
 	Code        string   `json:"code,omitempty" doc:"Of messages: only those whose last error has this code."`
 	Error       string   `json:"error,omitempty" doc:"Of messages: only those whose last error contains all these words."`
 	Channel     string   `json:"channel,omitempty" doc:"Of notifications: only over this channel."`

@@ -20,5 +20,7 @@ type Cause struct {
 type CauseList struct {
 	Causes      []Cause   `json:"causes" nullable:"false" doc:"At most 500."`
 	Looked      int64     `json:"looked" doc:"How many parked messages were looked at, the newest, 100,000 at most."`
-	LookedUntil time.Time `json:"lookedUntil,omitzero" doc:"There are more: those that were accepted before then were not looked at. Absent: all were."`
+	Others      int64     `json:"others,omitempty" doc:"How many of them have causes that are not listed, because there are too many causes."`
+	More        bool      `json:"more,omitempty" doc:"There may be parked messages that were not looked at."`
+	LookedUntil time.Time `json:"lookedUntil,omitzero" doc:"Those that were accepted before then were not looked at. Absent: all were, unless more says otherwise; several destinations have no common time, and a narrowed token is not told it."`
 }

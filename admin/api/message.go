@@ -68,7 +68,7 @@ type MessagePage struct {
 	Messages    []Message `json:"messages" nullable:"false" doc:"Newest first. A page may have few, even none, and still a next one."`
 	Next        string    `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
 	Count       *Count    `json:"count,omitempty" doc:"How many there are on all pages, if it was asked for."`
-	LookedUntil time.Time `json:"lookedUntil,omitzero" doc:"No index leads to what is asked for, and the page is not full yet: all messages were looked at that were accepted since then. next goes on from there."`
+	LookedUntil time.Time `json:"lookedUntil,omitzero" doc:"No index leads to what is asked for, and the page is not full yet: all messages were looked at that were accepted since then. next goes on from there. Lists of a category, and those for a narrowed token, leave it out."`
 }
 
 // Count is how many messages a list has on all its pages.

@@ -88,6 +88,8 @@ func TestTheListOfACategory(t *testing.T) {
 		"category=external-system&state=parked&limit=2":  "m4 m0 | m5 m1",
 		"category=external-system&state=parked&limit=3":  "m4 m0 m5 | m1",
 		"category=external-system&state=expired&limit=3": "",
+		"category=external-system&id=m0":                 "m0",
+		"category=external-system&id=m2":                 "",
 		"category=cached-db-write":                       "m2",
 		"category=notification":                          "n2 n0 n1",
 		"category=notification&state=parked":             "",

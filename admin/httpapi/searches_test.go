@@ -48,6 +48,7 @@ func TestMessagesAreSearched(t *testing.T) {
 	}
 	for query, want := range map[string]api.Count{
 		"count=10": {Count: 3}, "count=2": {Count: 2, More: true}, "count=10&endpoint=E": {Count: 2}, "count=10&state=expired": {},
+		"count=10&id=" + uuid: {Count: 1}, "count=10&state=parked&id=" + uuid: {},
 	} {
 		if got := ok[api.MessagePage](t, f, call{method: http.MethodGet, path: "/v1/messages?limit=1&" + query}).Count; got == nil || *got != want {
 			t.Errorf("%s: counted %+v, want %+v", query, got, want)

@@ -32,6 +32,12 @@ quoted words only. The newest 100,000 messages are looked at.`,
 					return []string{c.ID, fmt.Sprint(c.Count), c.Destination, c.Code, at(c.First), at(c.Last), c.Error}
 				})
 				a.looked(err, list.LookedUntil, false)
+				if err == nil && list.More && list.LookedUntil.IsZero() {
+					a.note("there may be more that were not looked at\n")
+				}
+				if err == nil && list.Others > 0 {
+					a.note("%d messages have causes that are not listed\n", list.Others)
+				}
 				return err
 			})
 		},
