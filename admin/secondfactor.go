@@ -94,7 +94,7 @@ func (s People) EnrollTOTP(ctx context.Context, name string, req *api.EnrollTOTP
 		}
 		p.TOTP, p.Step, p.Codes = sealed, step, kept
 		return nil
-	}}, false, false)
+	}})
 	return api.RecoveryCodes{Codes: list}, err
 }
 
@@ -103,5 +103,5 @@ func (s People) RemoveTOTP(ctx context.Context, name string) error {
 	return s.change(ctx, "remove the second factor", &people.Change{Name: name, Code: "totp removed", Ends: true, Apply: func(p *people.Person) error {
 		p.TOTP, p.Codes = "", ""
 		return nil
-	}}, false, false)
+	}})
 }

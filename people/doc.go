@@ -4,8 +4,13 @@ package people
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// ErrNoAdmin means that a change was refused since it would leave nobody who can operate the node for good: no
+// person of Administers, and no token with the role admin that does not end.
+var ErrNoAdmin = errors.New("nobody would be left who can operate the node")
 
 // Person is somebody who signs in.
 type Person struct {
@@ -61,8 +66,10 @@ type Change struct {
 	Actor string
 	Ends  bool   // the person's sessions end with it,
 	But   string // except the one with this id
-	// Quiet changes are not told to the journal: its caller tells what they belong to.
+	// Quiet changes are not told to the journal: its caller tells what they belong to. They change no rights.
 	Quiet bool
+	// Force a change although it leaves nobody who can operate the node. Otherwise it is refused with ErrNoAdmin.
+	Force bool
 	// Disable or enable the person; neither: as before.
 	Disable, Enable bool
 	// Apply changes the other fields. It may be called more than once, and calls nothing.
@@ -71,13 +78,15 @@ type Change struct {
 
 // Store keeps people and sessions. Its methods are atomic and may be called concurrently.
 type Store interface {
-	// AddPerson keeps a new person. holdfast.ErrConflict: the name or the subject is taken.
+	// AddPerson keeps a new person. holdfast.ErrConflict: the name or the subject is taken. ErrNoAdmin: it is not an
+	// administrator, and there is none yet.
 	AddPerson(ctx context.Context, p *Person, actor string) error
 	// ChangePerson changes a person in one step. An error of Apply is returned and changes nothing. holdfast.ErrNotFound:
 	// nobody has the name.
 	ChangePerson(ctx context.Context, c *Change) error
-	// RemovePerson removes a person with all sessions, or returns holdfast.ErrNotFound.
-	RemovePerson(ctx context.Context, name, actor string) error
+	// RemovePerson removes a person with all sessions, or returns holdfast.ErrNotFound. ErrNoAdmin: without force, the
+	// last administrator stays.
+	RemovePerson(ctx context.Context, name string, force bool, actor string) error
 	// Person returns a person by name, PersonBySubject by the provider's subject; or holdfast.ErrNotFound.
 	Person(ctx context.Context, name string) (Person, error)
 	PersonBySubject(ctx context.Context, subject string) (Person, error)

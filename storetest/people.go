@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,16 +37,38 @@ func persons(t *testing.T, m Maker) {
 			k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "anna", Code: "grant", Apply: func(p *people.Person) error {
 				p.Display, p.Rights, p.Password, p.TOTP, p.Step, p.Codes = "A", "read", "p", "", 8, ""
 				return nil
-			}}))
+			}, Force: true}))
 			got, err = k.People.Person(k.ctx(), "anna")
 			k.ok(err)
 			equal(k, "changed", fmt.Sprint(got.Display, got.Rights, got.Password, got.TOTP, got.Step, got.Codes, got.Subject), "Areadp8https://issuer 17")
 			_, err = k.People.PersonBySubject(k.ctx(), "")
 			k.fails(err, holdfast.ErrNotFound)
-			k.ok(k.People.RemovePerson(k.ctx(), "anna", ""))
-			k.fails(k.People.RemovePerson(k.ctx(), "anna", ""), holdfast.ErrNotFound)
+			k.ok(k.People.RemovePerson(k.ctx(), "anna", false, ""))
+			k.fails(k.People.RemovePerson(k.ctx(), "anna", false, ""), holdfast.ErrNotFound)
 			_, err = k.People.Person(k.ctx(), "anna")
 			k.fails(err, holdfast.ErrNotFound)
+		},
+		"the last administrator stays, unless it is forced": lastAdmin,
+		"of two administrators who go at once one stays": func(k *kit) {
+			admin := func(p *people.Person) error { p.Rights, p.Password = "admin", "p"; return nil }
+			k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "anna", Rights: "admin", Password: "p"}, ""))
+			k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "bob", Rights: "admin", Password: "p"}, ""))
+			for range 20 {
+				var both sync.WaitGroup
+				errs := make([]error, 2)
+				for i, name := range []string{"anna", "bob"} {
+					both.Go(func() {
+						errs[i] = k.People.ChangePerson(k.ctx(), &people.Change{Name: name, Disable: true})
+					})
+				}
+				both.Wait()
+				if (errs[0] == nil) == (errs[1] == nil) || !errors.Is(cmp.Or(errs...), people.ErrNoAdmin) {
+					k.t.Fatalf("both gave %v; want one refused", errs)
+				}
+				for _, name := range []string{"anna", "bob"} {
+					k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: name, Enable: true, Apply: admin}))
+				}
+			}
 		},
 		"a session is found by its hash, with what its person may do now": func(k *kit) {
 			k.person("anna", "read")
@@ -109,15 +133,42 @@ func persons(t *testing.T, m Maker) {
 			n, err := k.People.EndSessions(k.ctx(), "anna")
 			k.ok(err)
 			equal(k, "ended", n, int64(1))
-			k.ok(k.People.RemovePerson(k.ctx(), "bob", ""))
+			k.ok(k.People.RemovePerson(k.ctx(), "bob", false, ""))
 			equal(k, "all sessions", k.sessions(""), "")
 			k.lost(9)
 		},
 	})
 }
 
+func lastAdmin(k *kit) {
+	k.t.Helper()
+	k.fails(k.People.AddPerson(k.ctx(), &people.Person{Name: "bob", Rights: "read"}, ""), people.ErrNoAdmin)
+	k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "anna", Rights: "admin", Password: "p"}, ""))
+	k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "bob", Rights: "read", Password: "p"}, ""))
+	weaker := func(p *people.Person) error { p.Rights = "operate"; return nil }
+	for _, c := range []people.Change{{Disable: true}, {Apply: weaker}} {
+		c.Name = "anna"
+		k.fails(k.People.ChangePerson(k.ctx(), &c), people.ErrNoAdmin)
+	}
+	k.fails(k.People.RemovePerson(k.ctx(), "anna", false, ""), people.ErrNoAdmin)
+	k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "bob", Disable: true}))
+	k.ok(k.CreateToken(k.ctx(), "visit", "admin", time.Hour, hash(1), "")) // it ends
+	k.fails(k.People.RemovePerson(k.ctx(), "anna", false, ""), people.ErrNoAdmin)
+	k.ok(k.CreateToken(k.ctx(), "ci", "admin", 0, hash(2), ""))
+	k.ok(k.People.RemovePerson(k.ctx(), "anna", false, ""))
+	k.ok(k.DeleteToken(k.ctx(), "visit", false, ""))
+	k.fails(k.DeleteToken(k.ctx(), "ci", false, ""), people.ErrNoAdmin)
+	k.ok(k.DeleteToken(k.ctx(), "ci", true, ""))
+	k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "anna", Rights: "admin", Password: "p"}, ""))
+	k.ok(k.People.RemovePerson(k.ctx(), "anna", true, ""))
+}
+
+// person adds somebody beside an administrator.
 func (k *kit) person(name, rights string) {
 	k.t.Helper()
+	if _, err := k.People.Person(k.ctx(), "root"); err != nil {
+		k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "root", Rights: "admin", Password: "p"}, ""))
+	}
 	k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: name, Rights: rights}, ""))
 }
 
