@@ -53,6 +53,18 @@ type Session struct {
 	Ended                bool // its time is over
 }
 
+// Opening is a session that begins.
+type Opening struct {
+	Session
+
+	Lasts time.Duration // its life at most
+	Hash  [32]byte      // of its secret
+	// As is the person as they were when they proved who they are. Nil: After is the proof.
+	As *Person
+	// After is the id of a session of the same person that this one follows. It ends with that. Empty: none.
+	After string
+}
+
 // The ways to sign in.
 const (
 	ViaPassword = "password"
@@ -93,12 +105,14 @@ type Store interface {
 	// EachPerson calls yield for each person, by name.
 	EachPerson(ctx context.Context, yield func(p *Person)) error
 
-	// OpenSession keeps a session that lives for at most lasts, under the hash of its secret, and drops those of the
-	// person whose time is over. It returns holdfast.ErrNotFound if the person is gone or disabled.
-	OpenSession(ctx context.Context, s *Session, lasts time.Duration, hash [32]byte) error
+	// OpenSession keeps a session, and drops some whose time is over, whoever they are of. It returns holdfast.ErrNotFound
+	// if the person is gone or disabled, if the password of Opening.As is another one by now or another number of
+	// factors is asked for, and if the session Opening.After is gone.
+	OpenSession(ctx context.Context, o *Opening) error
 	// FindSession returns the living session with this hash and what its person may do now, or
-	// holdfast.ErrNotFound. It is called for every request, and may record the time.
-	FindSession(ctx context.Context, hash [32]byte) (s Session, rights string, err error)
+	// holdfast.ErrNotFound. It is called for every request. If the request counts, the session lives on for its Idle, and
+	// the store may record the time.
+	FindSession(ctx context.Context, hash [32]byte, counts bool) (s Session, rights string, err error)
 	// EndSession ends a session with this id, of this person; empty: of anybody. It returns holdfast.ErrNotFound if there is none.
 	EndSession(ctx context.Context, id, person string) error
 	// EndSessions ends all sessions of a person, and returns how many there were.

@@ -84,7 +84,7 @@ func persons(t *testing.T, m Maker) {
 			if p.SignedIn.IsZero() {
 				k.t.Error("nobody knows when anna has signed in")
 			}
-			k.fails(k.People.OpenSession(k.ctx(), &people.Session{ID: "s9", Person: "bob", Idle: time.Hour}, time.Hour, hash(9)), holdfast.ErrNotFound)
+			k.fails(k.People.OpenSession(k.ctx(), &people.Opening{Session: people.Session{ID: "s9", Person: "bob", Idle: time.Hour}, Lasts: time.Hour, Hash: hash(9)}), holdfast.ErrNotFound)
 		},
 		"a session without requests ends, one with them ends with its life": func(k *kit) {
 			k.person("anna", "read")
@@ -100,15 +100,49 @@ func persons(t *testing.T, m Maker) {
 			k.found(2, "anna", "read")
 			k.pass(21 * time.Minute) // three hours are over
 			k.lost(2)
-			k.session("new", "anna", 3)
-			equal(k, "sessions", k.sessions("anna"), "new") // what is over is dropped
+			k.person("bob", "read")
+			k.session("new", "bob", 3)
+			equal(k, "sessions", k.sessions(""), "new") // what is over is dropped, whoever it was of
+		},
+		"a session that is only looked at ends": func(k *kit) {
+			k.person("anna", "read")
+			k.session("s1", "anna", 1)
+			for range 2 {
+				k.pass(16 * time.Minute)
+				_, _, err := k.People.FindSession(k.ctx(), hash(1), false)
+				if err != nil {
+					k.fails(err, holdfast.ErrNotFound)
+					return
+				}
+			}
+			k.t.Error("it lives on")
+		},
+		"a session begins only for who was verified": func(k *kit) {
+			k.person("anna", "read")
+			was, err := k.People.Person(k.ctx(), "anna")
+			k.ok(err)
+			begins := func(id string, n int, as *people.Person, after string) error {
+				return k.People.OpenSession(k.ctx(), &people.Opening{Session: people.Session{ID: id, Person: "anna", Idle: time.Hour}, Lasts: time.Hour, Hash: hash(n), As: as, After: after})
+			}
+			k.ok(begins("s1", 1, &was, ""))
+			k.ok(begins("s2", 2, nil, "s1"))
+			k.lost(1)
+			k.fails(begins("s3", 3, nil, "s1"), holdfast.ErrNotFound)
+			for _, change := range []func(p *people.Person){func(p *people.Person) { p.Password = "new" }, func(p *people.Person) { p.TOTP = "hf1.a.b" }} {
+				k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "anna", Apply: func(p *people.Person) error { change(p); return nil }}))
+				k.fails(begins("s4", 4, &was, ""), holdfast.ErrNotFound)
+				was, err = k.People.Person(k.ctx(), "anna")
+				k.ok(err)
+			}
+			k.ok(begins("s4", 4, &was, ""))
+			k.lost(3)
 		},
 		"a disabled person has no session and gets none": func(k *kit) {
 			k.person("anna", "read")
 			k.session("s1", "anna", 1)
 			k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "anna", Disable: true}))
 			k.lost(1)
-			k.fails(k.People.OpenSession(k.ctx(), &people.Session{ID: "s2", Person: "anna", Idle: time.Hour}, time.Hour, hash(2)), holdfast.ErrNotFound)
+			k.fails(k.People.OpenSession(k.ctx(), &people.Opening{Session: people.Session{ID: "s2", Person: "anna", Idle: time.Hour}, Lasts: time.Hour, Hash: hash(2)}), holdfast.ErrNotFound)
 			k.reopen()
 			k.lost(1)
 			k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "anna", Enable: true}))
@@ -176,12 +210,12 @@ func (k *kit) person(name, rights string) {
 func (k *kit) session(id, person string, secret int) {
 	k.t.Helper()
 	s := people.Session{ID: id, Person: person, Via: people.ViaPassword, From: "192.0.2.7", Idle: 30 * time.Minute}
-	k.ok(k.People.OpenSession(k.ctx(), &s, 3*time.Hour, hash(secret)))
+	k.ok(k.People.OpenSession(k.ctx(), &people.Opening{Session: s, Lasts: 3 * time.Hour, Hash: hash(secret)}))
 }
 
 func (k *kit) found(secret int, person, rights string) {
 	k.t.Helper()
-	s, r, err := k.People.FindSession(k.ctx(), hash(secret))
+	s, r, err := k.People.FindSession(k.ctx(), hash(secret), true)
 	if err != nil || s.Person != person || r != rights || s.Via != people.ViaPassword || s.From != "192.0.2.7" || s.Idle != 30*time.Minute || s.Until.Sub(s.Created).Round(time.Minute) != 3*time.Hour {
 		k.t.Errorf("secret %d is of %+v with %s, %v; want %s with %s", secret, s, r, err, person, rights)
 	}
@@ -189,7 +223,7 @@ func (k *kit) found(secret int, person, rights string) {
 
 func (k *kit) lost(secret int) {
 	k.t.Helper()
-	_, _, err := k.People.FindSession(k.ctx(), hash(secret))
+	_, _, err := k.People.FindSession(k.ctx(), hash(secret), true)
 	k.fails(err, holdfast.ErrNotFound)
 }
 
