@@ -32,8 +32,10 @@ func TestWhatAPageAsksForDoesNotCount(t *testing.T) {
 		method, path string
 		htmx, counts bool
 	}{
-		{http.MethodGet, "/page", false, true}, {http.MethodGet, "/page", true, false},
-		{http.MethodPost, "/page", true, true}, {http.MethodGet, "/events", false, false},
+		{http.MethodGet, "/page", false, true},
+		{http.MethodGet, "/page", true, false},
+		{http.MethodPost, "/page", true, true},
+		{http.MethodGet, "/events", false, false},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil)
 		r.AddCookie(gate.SessionCookie(r, api.NewSessionSecret()))
