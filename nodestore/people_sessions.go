@@ -46,7 +46,7 @@ func (s *People) open(tx side.Tx, o *people.Opening) error {
 	}
 	if o.After != "" {
 		if n, err := tx.Exec(dropSession, o.After, o.Person); err != nil || n == 0 {
-			return cmp.Or(err, error(holdfast.ErrNotFound))
+			return cmp.Or(err, holdfast.ErrNotFound)
 		}
 	}
 	err := tx.Put(&rows.Session{
