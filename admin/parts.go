@@ -87,8 +87,9 @@ type TokenStore interface {
 	// name is taken, the error is holdfast.ErrConflict. A token of a subscriber goes with its subscription; if that has
 	// gone, the error is holdfast.ErrNotFound.
 	CreateToken(ctx context.Context, name, rights string, lasts time.Duration, hash [32]byte, actor string) error
-	// DeleteToken ends a token. If no token has the name, the error is holdfast.ErrNotFound.
-	DeleteToken(ctx context.Context, name string, actor string) error
+	// DeleteToken ends a token. If no token has the name, the error is holdfast.ErrNotFound. If nobody would be left
+	// who can operate the node, it is people.ErrNoAdmin, unless it is forced.
+	DeleteToken(ctx context.Context, name string, force bool, actor string) error
 	// FindToken returns the token with this hash, or holdfast.ErrNotFound if there is none or its time is
 	// over. It is called for every request, and may record the time.
 	FindToken(ctx context.Context, hash [32]byte) (name, rights string, err error)

@@ -49,8 +49,12 @@ func (s People) refused(ctx context.Context, doing, name string, err error) erro
 	if p, ok := errors.AsType[*api.Problem](err); ok {
 		return p
 	}
-	if errors.Is(err, holdfast.ErrNotFound) {
+	switch {
+	case errors.Is(err, holdfast.ErrNotFound):
 		return noPerson(name)
+	case errors.Is(err, people.ErrNoAdmin):
+		return api.Conflict.Problem("it is the last one with the role admin: nobody could operate the node; make another first, or say force",
+			api.Fault{Field: "name", Value: api.Clip(name), Problem: "is the last of its role"})
 	}
 	return s.refuse(ctx, doing, err)
 }
@@ -121,22 +125,16 @@ func (s People) Add(ctx context.Context, req *api.NewPerson, wrong ...api.Fault)
 	if len(faults) > 0 {
 		return made, api.Faulty(withoutRepeats(faults)...)
 	}
-	if may.Role() != api.RoleAdmin {
-		admins, err := s.admins(ctx, "", "")
-		if err != nil {
-			return made, s.refuse(ctx, "add the person", err)
-		}
-		if admins == 0 {
-			return made, api.Conflict.Problem("nobody has the role admin yet, and once there is a person everybody needs a token or a password: add one with the role admin first",
-				api.Fault{Field: "role", Problem: "must be admin for the first one"})
-		}
-	}
 	hash, err := people.HashPassword(ctx, req.Password)
 	if err == nil {
 		err = s.People.AddPerson(ctx, &people.Person{Name: req.Name, Display: req.Display, Rights: may.String(), Password: hash}, Actor(ctx))
 	}
 	if errors.Is(err, holdfast.ErrConflict) {
 		return made, api.Conflict.Problem(fmt.Sprintf("there is a person %q already; take another name", req.Name), api.Fault{Field: "name", Value: req.Name, Problem: "is taken"})
+	}
+	if errors.Is(err, people.ErrNoAdmin) {
+		return made, api.Conflict.Problem("nobody has the role admin yet, and once there is a person everybody needs a token or a password: add one with the role admin first",
+			api.Fault{Field: "role", Problem: "must be admin for the first one"})
 	}
 	if err != nil {
 		return made, s.refuse(ctx, "add the person", err)
@@ -149,34 +147,10 @@ func (s People) Add(ctx context.Context, req *api.NewPerson, wrong ...api.Fault)
 	return api.Person{Name: req.Name, Display: req.Display, Role: may.Role(), Grant: may, Password: true, Created: &now}, nil
 }
 
-// admins counts those who can operate the node for good, except a token and a person.
-func (s *Service) admins(ctx context.Context, token, person string) (n int, err error) {
-	if s.Tokens != nil {
-		err = s.Tokens.EachToken(ctx, func(name, rights string, _, _, until time.Time, _ bool) {
-			if rights == string(api.RoleAdmin) && until.IsZero() && name != token {
-				n++
-			}
-		})
-	}
-	if err == nil && s.People != nil {
-		err = s.People.EachPerson(ctx, func(p *people.Person) {
-			if p.Administers() && p.Name != person {
-				n++
-			}
-		})
-	}
-	return n, err
-}
-
-// change changes a person. Unless it is forced, one that takes an administrator away leaves another one.
-func (s People) change(ctx context.Context, doing string, c *people.Change, demotes, force bool) error {
+// change changes a person.
+func (s People) change(ctx context.Context, doing string, c *people.Change) error {
 	if s.People == nil {
 		return noPeople()
-	}
-	if demotes && !force {
-		if err := s.keepsAdmin(ctx, doing, c.Name); err != nil {
-			return err
-		}
 	}
 	c.Actor = Actor(ctx)
 	if err := s.People.ChangePerson(ctx, c); err != nil {
@@ -186,38 +160,19 @@ func (s People) change(ctx context.Context, doing string, c *people.Change, demo
 	return nil
 }
 
-func (s People) keepsAdmin(ctx context.Context, doing, name string) error {
-	p, err := s.People.Person(ctx, name)
-	if err != nil {
-		return s.refused(ctx, doing, name, err)
-	}
-	if !p.Administers() {
-		return nil
-	}
-	others, err := s.admins(ctx, "", name)
-	if err != nil {
-		return s.refuse(ctx, doing, err)
-	}
-	if others == 0 {
-		return api.Conflict.Problem("it is the last one with the role admin: nobody could operate the node; make another first, or say force",
-			api.Fault{Field: "name", Value: api.Clip(name), Problem: "is the last of its role"})
-	}
-	return nil
-}
-
 // SetGrant gives a person other rights, at once.
 func (s People) SetGrant(ctx context.Context, name string, g *api.PersonGrant, force bool, wrong ...api.Fault) error {
 	may, faults := grantOf("name", g)
 	if faults = slices.Concat(wrong, faults); len(faults) > 0 {
 		return api.Faulty(withoutRepeats(faults)...)
 	}
-	return s.change(ctx, "change the rights", &people.Change{Name: name, Code: "rights", Apply: func(p *people.Person) error {
+	return s.change(ctx, "change the rights", &people.Change{Name: name, Code: "rights", Force: force, Apply: func(p *people.Person) error {
 		if p.Subject != "" {
 			return api.WrongState.Problem("the groups of the identity provider give this person their rights; change them there")
 		}
 		p.Rights = may.String()
 		return nil
-	}}, may.Role() != api.RoleAdmin, force)
+	}})
 }
 
 // SetPassword gives a person another password. All their sessions end, except the one that asks.
@@ -243,7 +198,7 @@ func (s People) SetPassword(ctx context.Context, name string, req *api.NewPasswo
 		}
 		p.Password = hash
 		return nil
-	}}, false, false)
+	}})
 }
 
 // verified refuses a caller who does not know their own password. Guesses are limited as those of a sign-in are.
@@ -267,12 +222,12 @@ func (s People) verified(ctx context.Context, name, field, password string) erro
 
 // Disable ends the sessions of a person, who signs in no more until Enable.
 func (s People) Disable(ctx context.Context, name string, force bool) error {
-	return s.change(ctx, "disable the person", &people.Change{Name: name, Code: "disabled", Disable: true, Ends: true}, true, force)
+	return s.change(ctx, "disable the person", &people.Change{Name: name, Code: "disabled", Disable: true, Ends: true, Force: force})
 }
 
 // Enable lets a person sign in again.
 func (s People) Enable(ctx context.Context, name string) error {
-	return s.change(ctx, "enable the person", &people.Change{Name: name, Code: "enabled", Enable: true}, false, false)
+	return s.change(ctx, "enable the person", &people.Change{Name: name, Code: "enabled", Enable: true})
 }
 
 // Remove removes a person and their sessions.
@@ -280,12 +235,7 @@ func (s People) Remove(ctx context.Context, name string, force bool) error {
 	if s.People == nil {
 		return noPeople()
 	}
-	if !force {
-		if err := s.keepsAdmin(ctx, "remove the person", name); err != nil {
-			return err
-		}
-	}
-	if err := s.People.RemovePerson(ctx, name, Actor(ctx)); err != nil {
+	if err := s.People.RemovePerson(ctx, name, force, Actor(ctx)); err != nil {
 		return s.refused(ctx, "remove the person", name, err)
 	}
 	s.noted(ctx, "person removed", slog.String("person", name))

@@ -53,7 +53,10 @@ func (s People) NewTOTP(ctx context.Context, name string) (api.NewTOTP, error) {
 }
 
 func (s People) noKey() *api.Problem {
-	if s.Factors == nil || !s.Factors.Ready() {
+	if s.Factors == nil {
+		return api.Unsupported.Problem("the secret of a second factor is sealed with a key that only the running node has: start it, and ask it")
+	}
+	if !s.Factors.Ready() {
 		return api.Unsupported.Problem("the secret of a second factor is sealed, and this node has no key for that: set secrets.key")
 	}
 	return nil
@@ -94,14 +97,18 @@ func (s People) EnrollTOTP(ctx context.Context, name string, req *api.EnrollTOTP
 		}
 		p.TOTP, p.Step, p.Codes = sealed, step, kept
 		return nil
-	}}, false, false)
+	}})
 	return api.RecoveryCodes{Codes: list}, err
 }
 
-// RemoveTOTP no longer asks a person for a second factor.
+// RemoveTOTP no longer asks a person for a second factor. Nobody removes their own: whoever has got hold of a session
+// could. EnrollTOTP sets another one, with the password.
 func (s People) RemoveTOTP(ctx context.Context, name string) error {
+	if isSelf(ctx, name) {
+		return api.RoleLacking.Problem("nobody takes away their own second factor: set another one, or let another administrator remove it")
+	}
 	return s.change(ctx, "remove the second factor", &people.Change{Name: name, Code: "totp removed", Ends: true, Apply: func(p *people.Person) error {
 		p.TOTP, p.Codes = "", ""
 		return nil
-	}}, false, false)
+	}})
 }

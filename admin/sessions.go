@@ -22,12 +22,13 @@ func SessionID(ctx context.Context) string {
 	return id
 }
 
-// FindSession returns who asks by a session, and their rights as ParseGrant reads them, or holdfast.ErrNotFound.
-func (s *Service) FindSession(ctx context.Context, hash [32]byte) (id, actor, rights string, err error) {
+// FindSession returns who asks by a session, and their rights as ParseGrant reads them, or holdfast.ErrNotFound. A
+// request that does not count does not make the session live longer.
+func (s *Service) FindSession(ctx context.Context, hash [32]byte, counts bool) (id, actor, rights string, err error) {
 	if s.People == nil {
 		return "", "", "", holdfast.ErrNotFound
 	}
-	k, rights, err := s.People.FindSession(ctx, hash)
+	k, rights, err := s.People.FindSession(ctx, hash, counts)
 	if err == nil && k.Pending {
 		err = holdfast.ErrNotFound
 	}

@@ -28,6 +28,8 @@ const (
 const (
 	namePerSecond    = 1.0 / 15
 	nameBurst        = 20
+	codePerSecond    = 1.0 / 300
+	codeBurst        = 20
 	addressPerSecond = 1
 	addressBurst     = 30
 )
@@ -39,12 +41,14 @@ const stranger = "stranger"
 type signing struct {
 	begin     sync.Once
 	names     serve.Pace[string]
+	codes     serve.Pace[string] // of the second factor; three are good at any time
 	addresses serve.Pace[netip.Addr]
 }
 
 func (s *signing) ready() {
 	s.begin.Do(func() {
 		s.names.PerSecond, s.names.Burst = namePerSecond, nameBurst
+		s.codes.PerSecond, s.codes.Burst = codePerSecond, codeBurst
 		s.addresses.PerSecond, s.addresses.Burst = addressPerSecond, addressBurst
 	})
 }
@@ -62,6 +66,15 @@ func (s *signing) crowded(name string) *api.Problem {
 		return nil
 	}
 	return tooManyTries()
+}
+
+// guessed counts a try at a code of the second factor. Whoever comes here knows the password.
+func (s *signing) guessed(name string) *api.Problem {
+	s.ready()
+	if s.codes.Allow(name) {
+		return nil
+	}
+	return api.TooMany.Problem("there were too many codes; wait five minutes").With("Retry-After", "300")
 }
 
 func tooManyTries() *api.Problem {
@@ -116,7 +129,7 @@ func (s SignIn) Password(ctx context.Context, name, password string, from netip.
 	if old {
 		s.renewHash(ctx, &p, password)
 	}
-	return s.open(ctx, &p, people.ViaPassword, p.Guarded(), s.life(), from)
+	return s.open(ctx, &p, people.ViaPassword, people.Opening{Session: people.Session{Pending: p.Guarded()}, As: &p}, from)
 }
 
 // renewHash hashes a password with the present parameters.
@@ -128,6 +141,7 @@ func (s SignIn) renewHash(ctx context.Context, p *people.Person, password string
 			if now.Password == before {
 				now.Password = hash
 			}
+			p.Password = now.Password
 			return nil
 		}})
 	}
@@ -139,22 +153,24 @@ func (s SignIn) renewHash(ctx context.Context, p *people.Person, password string
 func (s *Service) life() time.Duration { return cmp.Or(s.SessionLife, DefaultSession) }
 
 // open begins a session of somebody who has proved who they are, or half of it.
-func (s SignIn) open(ctx context.Context, p *people.Person, via string, pending bool, life time.Duration, from netip.Addr) (SignedIn, error) {
-	if pending {
-		life = pendingLife
+func (s SignIn) open(ctx context.Context, p *people.Person, via string, k people.Opening, from netip.Addr) (SignedIn, error) {
+	k.Lasts = s.life()
+	if k.Pending {
+		k.Lasts = pendingLife
 	}
-	in := SignedIn{Secret: api.NewSessionSecret(), Person: p.Name, Pending: pending}
-	k := people.Session{ID: string(holdfast.NewID()), Person: p.Name, Via: via, Pending: pending, Idle: min(life, cmp.Or(s.SessionIdle, DefaultIdle))}
+	in := SignedIn{Secret: api.NewSessionSecret(), Person: p.Name, Pending: k.Pending}
+	k.ID, k.Person, k.Via, k.Idle = string(holdfast.NewID()), p.Name, via, min(k.Lasts, cmp.Or(s.SessionIdle, DefaultIdle))
+	k.Hash = sha256.Sum256([]byte(in.Secret))
 	if from.IsValid() {
 		k.From = from.String()
 	}
-	err := s.People.OpenSession(ctx, &k, life, sha256.Sum256([]byte(in.Secret)))
+	err := s.People.OpenSession(ctx, &k)
 	switch {
-	case errors.Is(err, holdfast.ErrNotFound): // disabled meanwhile
+	case errors.Is(err, holdfast.ErrNotFound): // disabled meanwhile, or what was verified has changed
 		return SignedIn{}, s.told(ctx, api.User(p.Name), via, from, refusedSignIn())
 	case err != nil:
 		return SignedIn{}, s.refuse(ctx, "sign in", err)
-	case pending:
+	case k.Pending:
 		return in, nil
 	}
 	return in, s.told(ctx, api.User(p.Name), via, from, nil)
@@ -183,7 +199,7 @@ func (s SignIn) Code(ctx context.Context, secret, code string, from netip.Addr) 
 	if err != nil || !k.Pending {
 		return in, api.Unauthorized.Problem("the time for the code is over; sign in again")
 	}
-	if p := s.signing.crowded(k.Person); p != nil {
+	if p := s.signing.guessed(k.Person); p != nil {
 		return in, s.told(ctx, api.User(k.Person), k.Via, from, p)
 	}
 	var person people.Person
@@ -197,15 +213,14 @@ func (s SignIn) Code(ctx context.Context, secret, code string, from netip.Addr) 
 	if err != nil {
 		return in, s.refuse(ctx, "sign in", err)
 	}
-	_ = s.People.EndSession(ctx, k.ID, k.Person) // else it ends by itself
-	return s.open(ctx, &person, k.Via, false, s.life(), from)
+	return s.open(ctx, &person, k.Via, people.Opening{After: k.ID}, from)
 }
 
 func (s SignIn) found(ctx context.Context, secret string) (people.Session, error) {
 	if s.People == nil || !api.WellFormedSession(secret) {
 		return people.Session{}, holdfast.ErrNotFound
 	}
-	k, _, err := s.People.FindSession(ctx, sha256.Sum256([]byte(secret)))
+	k, _, err := s.People.FindSession(ctx, sha256.Sum256([]byte(secret)), false)
 	return k, err
 }
 

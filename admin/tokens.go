@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/people"
 )
 
 // Tokens offers the tokens that give access to the node.
@@ -79,17 +80,11 @@ func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 	if t.Tokens == nil {
 		return noTokens()
 	}
-	if !force {
-		last, err := t.isLastAdmin(ctx, name)
-		if err != nil {
-			return t.refuse(ctx, "delete the token", err)
-		}
-		if last {
-			return api.Conflict.Problem("it is the last token with the role admin that does not end: nobody could make another over the API, nor "+
-				"operate a node that asks for tokens; make another first, or say force", api.Fault{Field: "name", Value: api.Clip(name), Problem: "is the last of its role"})
-		}
+	err := t.Tokens.DeleteToken(ctx, name, force, Actor(ctx))
+	if errors.Is(err, people.ErrNoAdmin) {
+		return api.Conflict.Problem("it is the last token with the role admin that does not end: nobody could make another over the API, nor "+
+			"operate a node that asks for tokens; make another first, or say force", api.Fault{Field: "name", Value: api.Clip(name), Problem: "is the last of its role"})
 	}
-	err := t.Tokens.DeleteToken(ctx, name, Actor(ctx))
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return api.NotFound.Problem(fmt.Sprintf("there is no token %q", api.Clip(name)),
 			api.Fault{Field: "name", Value: api.Clip(name), Problem: "is not the name of a token"})
@@ -98,17 +93,4 @@ func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 		return t.refuse(ctx, "delete the token", err)
 	}
 	return nil
-}
-
-// isLastAdmin reports whether nobody else has the role admin for good.
-func (t Tokens) isLastAdmin(ctx context.Context, name string) (bool, error) {
-	this := false
-	err := t.Tokens.EachToken(ctx, func(one, rights string, _, _, until time.Time, _ bool) {
-		this = this || one == name && rights == string(api.RoleAdmin) && until.IsZero()
-	})
-	if err != nil || !this {
-		return false, err
-	}
-	others, err := t.admins(ctx, name, "")
-	return others == 0, err
 }

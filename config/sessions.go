@@ -17,6 +17,6 @@ func sessionKeys() setting.Section[Sessions] {
 		setting.Key("life", func(s *Sessions) *time.Duration { return &s.Life }, setting.Period(time.Minute, 30*setting.Day), 12*time.Hour,
 			"How long a [session](people.md#sessions) lives at most. Then the person signs in again."),
 		setting.Key("idle", func(s *Sessions) *time.Duration { return &s.Idle }, setting.Period(time.Minute, 30*setting.Day), 30*time.Minute,
-			"How long a session lives without a request. A page that is brought up to date by itself makes requests."),
+			"How long a session lives without a request. What an open page asks for by itself does not count."),
 	}
 }

@@ -244,7 +244,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		Records: n.kept.Audit, AuditLag: n.auditLag, AuditFailures: n.auditFailures, AuditLog: n.audit, Verifier: &n.watch,
 		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.site.Dispatcher().Lane, Waiters: &n.waiters, Control: n.site.Dispatcher(), Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
-		People: n.kept.People, Peopled: n.people.appeared, Factors: factors{n.secrets, n.kept.People}, SessionLife: n.cfg.Sessions.Life, SessionIdle: n.cfg.Sessions.Idle,
+		People: n.kept.People, Peopled: n.people.added, Factors: factors{n.secrets, n.kept.People}, SessionLife: n.cfg.Sessions.Life, SessionIdle: n.cfg.Sessions.Idle,
 		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 	}
 	n.role.operate(service)

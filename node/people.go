@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/holdfast-mq/holdfast"
@@ -15,15 +16,30 @@ import (
 
 // peopled knows whether there is a person: then requests need a token or a session, also where they
 // would need none. Another node of the same store learns of the first one within seconds.
-type peopled struct{ are atomic.Bool }
+type peopled struct {
+	are atomic.Bool
 
-func (p *peopled) appeared() { p.are.Store(true) }
+	mu    sync.Mutex
+	since int // how many this node has added
+}
+
+// added tells that this node has added a person.
+func (p *peopled) added() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since++
+	p.are.Store(true)
+}
 
 // look asks the store.
 func (p *peopled) look(ctx context.Context, store people.Store) error {
-	are := false
+	p.mu.Lock()
+	are, before := false, p.since
+	p.mu.Unlock()
 	err := store.EachPerson(ctx, func(*people.Person) { are = true })
-	if err == nil {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && (are || p.since == before) { // else somebody was added behind the look
 		p.are.Store(are)
 	}
 	return err

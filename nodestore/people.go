@@ -1,6 +1,7 @@
 package nodestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,6 +56,9 @@ func (s *People) AddPerson(ctx context.Context, p *people.Person, actor string) 
 	if err == nil {
 		e := &holdfast.Entry{Kind: holdfast.PersonPut, Subject: p.Name, Code: "added", Actor: actor, Detail: detail}
 		err = named(ctx, s.db, side.Cost{LastRoom: true}, e, holdfast.ErrConflict, func(tx side.Tx) (int64, error) {
+			if all, err := lockAdmins(tx); err != nil || len(all) == 0 && !p.Administers() {
+				return 0, cmp.Or(err, people.ErrNoAdmin)
+			}
 			return tx.Add(&rows.Person{
 				Name: p.Name, Display: p.Display, Role: p.Rights, Password: p.Password, Subject: p.Subject, TOTP: p.TOTP, Step: p.Step, Codes: p.Codes,
 				Created: rows.Now, Changed: rows.Now, SignedIn: rows.None, Disabled: rows.None,
@@ -76,6 +80,13 @@ func (s *People) ChangePerson(ctx context.Context, c *people.Change) error {
 }
 
 func (s *People) change(tx side.Tx, c *people.Change) error {
+	var admins []admin
+	if !c.Quiet {
+		var err error
+		if admins, err = lockAdmins(tx); err != nil {
+			return err
+		}
+	}
 	var p people.Person
 	if err := tx.Read(lockPerson, []any{c.Name}, func(scan side.Scan) error { return s.scanPerson(scan, &p) }); err != nil {
 		return err
@@ -88,6 +99,9 @@ func (s *People) change(tx side.Tx, c *people.Change) error {
 		if err := c.Apply(&p); err != nil {
 			return err
 		}
+	}
+	if stays := p.Administers() && !c.Disable; !stays && !c.Force && len(admins) == 1 && admins[0] == (admin{person: p.Name}) {
+		return people.ErrNoAdmin
 	}
 	_, err := tx.Exec(changePerson, p.Name, p.Display, p.Rights, p.Password, p.TOTP, p.Step, p.Codes)
 	if err == nil && c.Disable {
@@ -110,9 +124,12 @@ func (s *People) change(tx side.Tx, c *people.Change) error {
 }
 
 // RemovePerson implements people.Store.
-func (s *People) RemovePerson(ctx context.Context, name, actor string) error {
+func (s *People) RemovePerson(ctx context.Context, name string, force bool, actor string) error {
 	e := &holdfast.Entry{Kind: holdfast.PersonRemoved, Subject: name, Actor: actor}
 	if err := named(ctx, s.db, side.Cost{LastRoom: true}, e, holdfast.ErrNotFound, func(tx side.Tx) (int64, error) {
+		if err := keepAdmin(tx, admin{person: name}, force); err != nil {
+			return 0, err
+		}
 		n, err := tx.Exec(dropPerson, name)
 		if err == nil && n > 0 {
 			_, err = tx.Exec(dropSessions, name, "")

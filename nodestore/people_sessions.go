@@ -1,6 +1,7 @@
 package nodestore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,14 +15,12 @@ import (
 )
 
 const (
-	ofSession   = `s.id, s.person, s.via, s.sender, s.pending, s.idle, s.created, s.seen, s.until`
-	findSession = `SELECT ` + ofSession + `, hf_now() - s.seen, p.role FROM hf_session AS s JOIN hf_person AS p ON p.name = s.person WHERE s.hash = $1 AND p.disabled IS NULL`
-	sessionsOf  = `SELECT ` + ofSession + ` FROM hf_session AS s WHERE s.person = $1 ORDER BY s.person, s.id`
-	// A person who is being disabled is locked, so that no session begins behind that.
-	livingPerson = `SELECT name FROM hf_person WHERE name = $1 AND disabled IS NULL FOR UPDATE`
+	ofSession    = `s.id, s.person, s.via, s.sender, s.pending, s.idle, s.created, s.seen, s.until`
+	findSession  = `SELECT ` + ofSession + `, hf_now() - s.seen, p.role FROM hf_session AS s JOIN hf_person AS p ON p.name = s.person WHERE s.hash = $1 AND p.disabled IS NULL`
+	sessionsOf   = `SELECT ` + ofSession + ` FROM hf_session AS s WHERE s.person = $1 ORDER BY s.person, s.id`
 	endSession   = `UPDATE hf_session SET until = created + $2 WHERE id = $1`
 	noteSession  = `UPDATE hf_session SET seen = hf_now() WHERE id = $1`
-	dropOver     = `DELETE FROM hf_session WHERE person = $1 AND until < hf_now()`
+	dropOver     = `DELETE FROM hf_session WHERE id IN (SELECT id FROM hf_session WHERE until < hf_now() ORDER BY until LIMIT 100)`
 	dropSession  = `DELETE FROM hf_session WHERE id = $1 AND ($2 = '' OR person = $2)`
 	dropSessions = `DELETE FROM hf_session WHERE person = $1 AND id <> $2`
 )
@@ -30,36 +29,40 @@ const (
 const sessionNoted = time.Minute
 
 // OpenSession implements people.Store.
-func (s *People) OpenSession(ctx context.Context, n *people.Session, lasts time.Duration, hash [32]byte) error {
-	if err := s.db.Change(ctx, side.Cost{LastRoom: true}, func(tx side.Tx) error {
-		found := false
-		err := tx.Read(livingPerson, []any{n.Person}, func(scan side.Scan) error {
-			found = true
-			return scan(new(string))
-		})
-		if err == nil && !found {
-			err = holdfast.ErrNotFound
-		}
-		if err == nil {
-			err = tx.Put(&rows.Session{
-				ID: n.ID, Person: n.Person, Hash: hash[:], Via: n.Via, Sender: n.From, Pending: n.Pending, Idle: rows.Micros(n.Idle),
-				Created: rows.Now, Seen: rows.Now, Until: rows.Now,
-			})
-		}
-		if err == nil {
-			_, err = tx.Exec(endSession, n.ID, rows.Micros(lasts))
-		}
-		if err == nil && !n.Pending {
-			_, err = tx.Exec(signedInPerson, n.Person)
-		}
-		if err == nil {
-			_, err = tx.Exec(dropOver, n.Person)
-		}
-		return err
-	}); err != nil {
-		return fmt.Errorf("begin a session of %q: %w", n.Person, err)
+func (s *People) OpenSession(ctx context.Context, o *people.Opening) error {
+	if err := s.db.Change(ctx, side.Cost{LastRoom: true}, func(tx side.Tx) error { return s.open(tx, o) }); err != nil {
+		return fmt.Errorf("begin a session of %q: %w", o.Person, err)
 	}
 	return nil
+}
+
+func (s *People) open(tx side.Tx, o *people.Opening) error {
+	var now people.Person
+	if err := tx.Read(lockPerson, []any{o.Person}, func(scan side.Scan) error { return s.scanPerson(scan, &now) }); err != nil {
+		return err
+	}
+	if now.Name == "" || !now.Disabled.IsZero() || o.As != nil && (now.Password != o.As.Password || now.Guarded() != o.As.Guarded()) {
+		return holdfast.ErrNotFound
+	}
+	if o.After != "" {
+		if n, err := tx.Exec(dropSession, o.After, o.Person); err != nil || n == 0 {
+			return cmp.Or(err, holdfast.ErrNotFound)
+		}
+	}
+	err := tx.Put(&rows.Session{
+		ID: o.ID, Person: o.Person, Hash: o.Hash[:], Via: o.Via, Sender: o.From, Pending: o.Pending, Idle: rows.Micros(o.Idle),
+		Created: rows.Now, Seen: rows.Now, Until: rows.Now,
+	})
+	if err == nil {
+		_, err = tx.Exec(endSession, o.ID, rows.Micros(o.Lasts))
+	}
+	if err == nil && !o.Pending {
+		_, err = tx.Exec(signedInPerson, o.Person)
+	}
+	if err == nil {
+		_, err = tx.Exec(dropOver)
+	}
+	return err
 }
 
 // session is a session as it is read.
@@ -87,7 +90,7 @@ func (s *People) told(k *session, clock side.Clock) *people.Session {
 }
 
 // FindSession implements people.Store.
-func (s *People) FindSession(ctx context.Context, hash [32]byte) (found people.Session, rights string, err error) {
+func (s *People) FindSession(ctx context.Context, hash [32]byte, counts bool) (found people.Session, rights string, err error) {
 	var k session
 	var quiet int64
 	err = s.db.Read(ctx, findSession, []any{hash[:]}, func(scan side.Scan) error { return scan(append(k.fields(), &quiet, &rights)...) })
@@ -103,7 +106,7 @@ func (s *People) FindSession(ctx context.Context, hash [32]byte) (found people.S
 	if err != nil {
 		return people.Session{}, "", fmt.Errorf("find session: %w", err)
 	}
-	if quiet > rows.Micros(sessionNoted) {
+	if counts && quiet > rows.Micros(sessionNoted) {
 		// On a full disk too: a person must not be sent away for want of a write.
 		if err := s.db.Change(ctx, side.Cost{LastRoom: true}, func(tx side.Tx) error {
 			_, err := tx.Exec(noteSession, k.ID)

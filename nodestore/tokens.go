@@ -65,10 +65,14 @@ func (t *Tokens) CreateToken(ctx context.Context, name, rights string, lasts tim
 	return nil
 }
 
-// DeleteToken deletes a token. ErrNotFound means that no token has the name.
-func (t *Tokens) DeleteToken(ctx context.Context, name, actor string) error {
+// DeleteToken deletes a token. ErrNotFound means that no token has the name. Without force, people.ErrNoAdmin means
+// that nobody would be left who can operate the node.
+func (t *Tokens) DeleteToken(ctx context.Context, name string, force bool, actor string) error {
 	e := &holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor}
 	if err := named(ctx, t.db, side.Cost{LastRoom: true}, e, holdfast.ErrNotFound, func(tx side.Tx) (int64, error) {
+		if err := keepAdmin(tx, admin{token: name}, force); err != nil {
+			return 0, err
+		}
 		return tx.Exec(dropCaller, name)
 	}); err != nil {
 		return fmt.Errorf("delete token %q: %w", name, err)

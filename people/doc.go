@@ -4,8 +4,13 @@ package people
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// ErrNoAdmin means that a change was refused since it would leave nobody who can operate the node for good: no
+// person of Administers, and no token with the role admin that does not end.
+var ErrNoAdmin = errors.New("nobody would be left who can operate the node")
 
 // Person is somebody who signs in.
 type Person struct {
@@ -48,6 +53,18 @@ type Session struct {
 	Ended                bool // its time is over
 }
 
+// Opening is a session that begins.
+type Opening struct {
+	Session
+
+	Lasts time.Duration // its life at most
+	Hash  [32]byte      // of its secret
+	// As is the person as they were when they proved who they are. Nil: After is the proof.
+	As *Person
+	// After is the id of a session of the same person that this one follows. It ends with that. Empty: none.
+	After string
+}
+
 // The ways to sign in.
 const (
 	ViaPassword = "password"
@@ -61,8 +78,10 @@ type Change struct {
 	Actor string
 	Ends  bool   // the person's sessions end with it,
 	But   string // except the one with this id
-	// Quiet changes are not told to the journal: its caller tells what they belong to.
+	// Quiet changes are not told to the journal: its caller tells what they belong to. They change no rights.
 	Quiet bool
+	// Force a change although it leaves nobody who can operate the node. Otherwise it is refused with ErrNoAdmin.
+	Force bool
 	// Disable or enable the person; neither: as before.
 	Disable, Enable bool
 	// Apply changes the other fields. It may be called more than once, and calls nothing.
@@ -71,25 +90,29 @@ type Change struct {
 
 // Store keeps people and sessions. Its methods are atomic and may be called concurrently.
 type Store interface {
-	// AddPerson keeps a new person. holdfast.ErrConflict: the name or the subject is taken.
+	// AddPerson keeps a new person. holdfast.ErrConflict: the name or the subject is taken. ErrNoAdmin: it is not an
+	// administrator, and there is none yet.
 	AddPerson(ctx context.Context, p *Person, actor string) error
 	// ChangePerson changes a person in one step. An error of Apply is returned and changes nothing. holdfast.ErrNotFound:
 	// nobody has the name.
 	ChangePerson(ctx context.Context, c *Change) error
-	// RemovePerson removes a person with all sessions, or returns holdfast.ErrNotFound.
-	RemovePerson(ctx context.Context, name, actor string) error
+	// RemovePerson removes a person with all sessions, or returns holdfast.ErrNotFound. ErrNoAdmin: without force, the
+	// last administrator stays.
+	RemovePerson(ctx context.Context, name string, force bool, actor string) error
 	// Person returns a person by name, PersonBySubject by the provider's subject; or holdfast.ErrNotFound.
 	Person(ctx context.Context, name string) (Person, error)
 	PersonBySubject(ctx context.Context, subject string) (Person, error)
 	// EachPerson calls yield for each person, by name.
 	EachPerson(ctx context.Context, yield func(p *Person)) error
 
-	// OpenSession keeps a session that lives for at most lasts, under the hash of its secret, and drops those of the
-	// person whose time is over. It returns holdfast.ErrNotFound if the person is gone or disabled.
-	OpenSession(ctx context.Context, s *Session, lasts time.Duration, hash [32]byte) error
+	// OpenSession keeps a session, and drops some whose time is over, whoever they are of. It returns holdfast.ErrNotFound
+	// if the person is gone or disabled, if the password of Opening.As is another one by now or another number of
+	// factors is asked for, and if the session Opening.After is gone.
+	OpenSession(ctx context.Context, o *Opening) error
 	// FindSession returns the living session with this hash and what its person may do now, or
-	// holdfast.ErrNotFound. It is called for every request, and may record the time.
-	FindSession(ctx context.Context, hash [32]byte) (s Session, rights string, err error)
+	// holdfast.ErrNotFound. It is called for every request. If the request counts, the session lives on for its Idle, and
+	// the store may record the time.
+	FindSession(ctx context.Context, hash [32]byte, counts bool) (s Session, rights string, err error)
 	// EndSession ends a session with this id, of this person; empty: of anybody. It returns holdfast.ErrNotFound if there is none.
 	EndSession(ctx context.Context, id, person string) error
 	// EndSessions ends all sessions of a person, and returns how many there were.

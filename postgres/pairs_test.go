@@ -121,13 +121,13 @@ func TestTokensOverTwoNodes(t *testing.T) {
 	}); err != nil || strings.Join(list, ",") != "ci viewer" {
 		t.Errorf("tokens %v, %v", list, err)
 	}
-	if err := nodestore.New(b, nil).Tokens.DeleteToken(ctx, "ci", ""); err != nil {
+	if err := nodestore.New(b, nil).Tokens.DeleteToken(ctx, "ci", false, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := nodestore.New(a, nil).Tokens.FindToken(ctx, hash); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("a token that was revoked: %v", err)
 	}
-	if err := nodestore.New(a, nil).Tokens.DeleteToken(ctx, "ci", ""); !errors.Is(err, holdfast.ErrNotFound) {
+	if err := nodestore.New(a, nil).Tokens.DeleteToken(ctx, "ci", false, ""); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("revoked twice: %v", err)
 	}
 }

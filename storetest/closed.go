@@ -104,7 +104,7 @@ func calls[T any](ctx context.Context, k *kit, with Transaction[T]) map[string]e
 	_, said["EnrollSite"] = k.EnrollSite(ctx, [32]byte{1}, [32]byte{2})
 	said["RevokeSite"] = k.RevokeSite(ctx, "s", "")
 	_, _, said["FindToken"] = k.FindToken(ctx, [32]byte{1})
-	said["DeleteToken"] = k.DeleteToken(ctx, "t", "")
+	said["DeleteToken"] = k.DeleteToken(ctx, "t", false, "")
 	_, said["Notification"] = k.Notification(ctx, "s", "n")
 	_, said["NotificationSites"] = k.NotificationSites(ctx, "n")
 	_, said["Notifications"] = k.Notifications(ctx, notify.Query{})

@@ -32,7 +32,7 @@ func entryKinds(k *kit) {
 	must(k.DeleteChannel(k.ctx(), "mail", book.Channels["mail"].Version, "berta"))
 	must(k.CreateToken(k.ctx(), "ci", "operator", 0, [32]byte{1}, "anna"))
 	k.fails(k.CreateToken(k.ctx(), "ci", "operator", 0, [32]byte{2}, "anna"), holdfast.ErrConflict) // nothing has changed
-	must(k.DeleteToken(k.ctx(), "ci", "berta"))
+	must(k.DeleteToken(k.ctx(), "ci", false, "berta"))
 	must(k.AddSite(k.ctx(), "plant", [32]byte{3}, "anna"))
 	_, err = k.EnrollSite(k.ctx(), [32]byte{3}, [32]byte{4})
 	must(err)

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,16 +37,38 @@ func persons(t *testing.T, m Maker) {
 			k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "anna", Code: "grant", Apply: func(p *people.Person) error {
 				p.Display, p.Rights, p.Password, p.TOTP, p.Step, p.Codes = "A", "read", "p", "", 8, ""
 				return nil
-			}}))
+			}, Force: true}))
 			got, err = k.People.Person(k.ctx(), "anna")
 			k.ok(err)
 			equal(k, "changed", fmt.Sprint(got.Display, got.Rights, got.Password, got.TOTP, got.Step, got.Codes, got.Subject), "Areadp8https://issuer 17")
 			_, err = k.People.PersonBySubject(k.ctx(), "")
 			k.fails(err, holdfast.ErrNotFound)
-			k.ok(k.People.RemovePerson(k.ctx(), "anna", ""))
-			k.fails(k.People.RemovePerson(k.ctx(), "anna", ""), holdfast.ErrNotFound)
+			k.ok(k.People.RemovePerson(k.ctx(), "anna", false, ""))
+			k.fails(k.People.RemovePerson(k.ctx(), "anna", false, ""), holdfast.ErrNotFound)
 			_, err = k.People.Person(k.ctx(), "anna")
 			k.fails(err, holdfast.ErrNotFound)
+		},
+		"the last administrator stays, unless it is forced": lastAdmin,
+		"of two administrators who go at once one stays": func(k *kit) {
+			admin := func(p *people.Person) error { p.Rights, p.Password = "admin", "p"; return nil }
+			k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "anna", Rights: "admin", Password: "p"}, ""))
+			k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "bob", Rights: "admin", Password: "p"}, ""))
+			for range 20 {
+				var both sync.WaitGroup
+				errs := make([]error, 2)
+				for i, name := range []string{"anna", "bob"} {
+					both.Go(func() {
+						errs[i] = k.People.ChangePerson(k.ctx(), &people.Change{Name: name, Disable: true})
+					})
+				}
+				both.Wait()
+				if (errs[0] == nil) == (errs[1] == nil) || !errors.Is(cmp.Or(errs...), people.ErrNoAdmin) {
+					k.t.Fatalf("both gave %v; want one refused", errs)
+				}
+				for _, name := range []string{"anna", "bob"} {
+					k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: name, Enable: true, Apply: admin}))
+				}
+			}
 		},
 		"a session is found by its hash, with what its person may do now": func(k *kit) {
 			k.person("anna", "read")
@@ -60,7 +84,7 @@ func persons(t *testing.T, m Maker) {
 			if p.SignedIn.IsZero() {
 				k.t.Error("nobody knows when anna has signed in")
 			}
-			k.fails(k.People.OpenSession(k.ctx(), &people.Session{ID: "s9", Person: "bob", Idle: time.Hour}, time.Hour, hash(9)), holdfast.ErrNotFound)
+			k.fails(k.People.OpenSession(k.ctx(), &people.Opening{Session: people.Session{ID: "s9", Person: "bob", Idle: time.Hour}, Lasts: time.Hour, Hash: hash(9)}), holdfast.ErrNotFound)
 		},
 		"a session without requests ends, one with them ends with its life": func(k *kit) {
 			k.person("anna", "read")
@@ -76,15 +100,49 @@ func persons(t *testing.T, m Maker) {
 			k.found(2, "anna", "read")
 			k.pass(21 * time.Minute) // three hours are over
 			k.lost(2)
-			k.session("new", "anna", 3)
-			equal(k, "sessions", k.sessions("anna"), "new") // what is over is dropped
+			k.person("bob", "read")
+			k.session("new", "bob", 3)
+			equal(k, "sessions", k.sessions(""), "new") // what is over is dropped, whoever it was of
+		},
+		"a session that is only looked at ends": func(k *kit) {
+			k.person("anna", "read")
+			k.session("s1", "anna", 1)
+			for range 2 {
+				k.pass(16 * time.Minute)
+				_, _, err := k.People.FindSession(k.ctx(), hash(1), false)
+				if err != nil {
+					k.fails(err, holdfast.ErrNotFound)
+					return
+				}
+			}
+			k.t.Error("it lives on")
+		},
+		"a session begins only for who was verified": func(k *kit) {
+			k.person("anna", "read")
+			was, err := k.People.Person(k.ctx(), "anna")
+			k.ok(err)
+			begins := func(id string, n int, as *people.Person, after string) error {
+				return k.People.OpenSession(k.ctx(), &people.Opening{Session: people.Session{ID: id, Person: "anna", Idle: time.Hour}, Lasts: time.Hour, Hash: hash(n), As: as, After: after})
+			}
+			k.ok(begins("s1", 1, &was, ""))
+			k.ok(begins("s2", 2, nil, "s1"))
+			k.lost(1)
+			k.fails(begins("s3", 3, nil, "s1"), holdfast.ErrNotFound)
+			for _, change := range []func(p *people.Person){func(p *people.Person) { p.Password = "new" }, func(p *people.Person) { p.TOTP = "hf1.a.b" }} {
+				k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "anna", Apply: func(p *people.Person) error { change(p); return nil }}))
+				k.fails(begins("s4", 4, &was, ""), holdfast.ErrNotFound)
+				was, err = k.People.Person(k.ctx(), "anna")
+				k.ok(err)
+			}
+			k.ok(begins("s4", 4, &was, ""))
+			k.lost(3)
 		},
 		"a disabled person has no session and gets none": func(k *kit) {
 			k.person("anna", "read")
 			k.session("s1", "anna", 1)
 			k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "anna", Disable: true}))
 			k.lost(1)
-			k.fails(k.People.OpenSession(k.ctx(), &people.Session{ID: "s2", Person: "anna", Idle: time.Hour}, time.Hour, hash(2)), holdfast.ErrNotFound)
+			k.fails(k.People.OpenSession(k.ctx(), &people.Opening{Session: people.Session{ID: "s2", Person: "anna", Idle: time.Hour}, Lasts: time.Hour, Hash: hash(2)}), holdfast.ErrNotFound)
 			k.reopen()
 			k.lost(1)
 			k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "anna", Enable: true}))
@@ -109,15 +167,42 @@ func persons(t *testing.T, m Maker) {
 			n, err := k.People.EndSessions(k.ctx(), "anna")
 			k.ok(err)
 			equal(k, "ended", n, int64(1))
-			k.ok(k.People.RemovePerson(k.ctx(), "bob", ""))
+			k.ok(k.People.RemovePerson(k.ctx(), "bob", false, ""))
 			equal(k, "all sessions", k.sessions(""), "")
 			k.lost(9)
 		},
 	})
 }
 
+func lastAdmin(k *kit) {
+	k.t.Helper()
+	k.fails(k.People.AddPerson(k.ctx(), &people.Person{Name: "bob", Rights: "read"}, ""), people.ErrNoAdmin)
+	k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "anna", Rights: "admin", Password: "p"}, ""))
+	k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "bob", Rights: "read", Password: "p"}, ""))
+	weaker := func(p *people.Person) error { p.Rights = "operate"; return nil }
+	for _, c := range []people.Change{{Disable: true}, {Apply: weaker}} {
+		c.Name = "anna"
+		k.fails(k.People.ChangePerson(k.ctx(), &c), people.ErrNoAdmin)
+	}
+	k.fails(k.People.RemovePerson(k.ctx(), "anna", false, ""), people.ErrNoAdmin)
+	k.ok(k.People.ChangePerson(k.ctx(), &people.Change{Name: "bob", Disable: true}))
+	k.ok(k.CreateToken(k.ctx(), "visit", "admin", time.Hour, hash(1), "")) // it ends
+	k.fails(k.People.RemovePerson(k.ctx(), "anna", false, ""), people.ErrNoAdmin)
+	k.ok(k.CreateToken(k.ctx(), "ci", "admin", 0, hash(2), ""))
+	k.ok(k.People.RemovePerson(k.ctx(), "anna", false, ""))
+	k.ok(k.DeleteToken(k.ctx(), "visit", false, ""))
+	k.fails(k.DeleteToken(k.ctx(), "ci", false, ""), people.ErrNoAdmin)
+	k.ok(k.DeleteToken(k.ctx(), "ci", true, ""))
+	k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "anna", Rights: "admin", Password: "p"}, ""))
+	k.ok(k.People.RemovePerson(k.ctx(), "anna", true, ""))
+}
+
+// person adds somebody beside an administrator.
 func (k *kit) person(name, rights string) {
 	k.t.Helper()
+	if _, err := k.People.Person(k.ctx(), "root"); err != nil {
+		k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: "root", Rights: "admin", Password: "p"}, ""))
+	}
 	k.ok(k.People.AddPerson(k.ctx(), &people.Person{Name: name, Rights: rights}, ""))
 }
 
@@ -125,12 +210,12 @@ func (k *kit) person(name, rights string) {
 func (k *kit) session(id, person string, secret int) {
 	k.t.Helper()
 	s := people.Session{ID: id, Person: person, Via: people.ViaPassword, From: "192.0.2.7", Idle: 30 * time.Minute}
-	k.ok(k.People.OpenSession(k.ctx(), &s, 3*time.Hour, hash(secret)))
+	k.ok(k.People.OpenSession(k.ctx(), &people.Opening{Session: s, Lasts: 3 * time.Hour, Hash: hash(secret)}))
 }
 
 func (k *kit) found(secret int, person, rights string) {
 	k.t.Helper()
-	s, r, err := k.People.FindSession(k.ctx(), hash(secret))
+	s, r, err := k.People.FindSession(k.ctx(), hash(secret), true)
 	if err != nil || s.Person != person || r != rights || s.Via != people.ViaPassword || s.From != "192.0.2.7" || s.Idle != 30*time.Minute || s.Until.Sub(s.Created).Round(time.Minute) != 3*time.Hour {
 		k.t.Errorf("secret %d is of %+v with %s, %v; want %s with %s", secret, s, r, err, person, rights)
 	}
@@ -138,7 +223,7 @@ func (k *kit) found(secret int, person, rights string) {
 
 func (k *kit) lost(secret int) {
 	k.t.Helper()
-	_, _, err := k.People.FindSession(k.ctx(), hash(secret))
+	_, _, err := k.People.FindSession(k.ctx(), hash(secret), true)
 	k.fails(err, holdfast.ErrNotFound)
 }
 

@@ -19,19 +19,19 @@ func tokens(t *testing.T, m Maker) {
 			k.token(1, "erp", "read")
 			k.reopen()
 			k.token(2, "ci", "admin")
-			k.ok(k.DeleteToken(k.ctx(), "erp", ""))
+			k.ok(k.DeleteToken(k.ctx(), "erp", true, ""))
 			k.noToken(1)
 			k.token(2, "ci", "admin")
 			k.reopen()
 			k.noToken(1)
-			k.fails(k.DeleteToken(k.ctx(), "erp", ""), holdfast.ErrNotFound)
+			k.fails(k.DeleteToken(k.ctx(), "erp", false, ""), holdfast.ErrNotFound)
 		},
 		"a name is taken until its token ends": func(k *kit) {
 			k.ok(k.CreateToken(k.ctx(), "erp", "read", 0, hash(1), ""))
 			k.fails(k.CreateToken(k.ctx(), "erp", "admin", 0, hash(2), ""), holdfast.ErrConflict)
 			k.token(1, "erp", "read") // a conflict changes nothing
 			k.noToken(2)
-			k.ok(k.DeleteToken(k.ctx(), "erp", ""))
+			k.ok(k.DeleteToken(k.ctx(), "erp", true, ""))
 			k.ok(k.CreateToken(k.ctx(), "erp", "admin", 0, hash(2), ""))
 			k.token(2, "erp", "admin")
 		},
@@ -63,7 +63,7 @@ func tokens(t *testing.T, m Maker) {
 			}))
 			equal(k, "tokens", fmt.Sprint(got), "[erp false visitor true]")
 			k.fails(k.CreateToken(k.ctx(), "visitor", "read", 0, hash(3), ""), holdfast.ErrConflict) // until it is deleted
-			k.ok(k.DeleteToken(k.ctx(), "visitor", ""))
+			k.ok(k.DeleteToken(k.ctx(), "visitor", false, ""))
 		},
 		"a token of a day at most goes a day after its end": func(k *kit) {
 			k.ok(k.CreateToken(k.ctx(), "visitor", "read", 24*time.Hour, hash(1), ""))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/people"
 )
 
 // Memory is an outbox, an inbox, a token store, and the part of a store of
@@ -42,6 +43,8 @@ type token struct {
 	used    time.Time
 	until   time.Time
 }
+
+func (t *token) admin() bool { return t.role == "admin" && t.until.IsZero() }
 
 func (t *token) over() bool { return !t.until.IsZero() && !time.Now().Before(t.until) }
 
@@ -286,14 +289,26 @@ func (m *Memory) CreateToken(ctx context.Context, name, role string, lasts time.
 }
 
 // DeleteToken ends a token.
-func (m *Memory) DeleteToken(ctx context.Context, name string, _ string) error {
+func (m *Memory) DeleteToken(ctx context.Context, name string, force bool, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {
 		return err
 	}
-	if _, ok := m.tokens[name]; !ok {
+	gone, ok := m.tokens[name]
+	if !ok {
 		return fmt.Errorf("delete token %s: %w", name, holdfast.ErrNotFound)
+	}
+	if !force && gone.admin() {
+		admins := 0
+		for _, t := range m.tokens {
+			if t.admin() {
+				admins++
+			}
+		}
+		if admins == 1 {
+			return fmt.Errorf("delete token %s: %w", name, people.ErrNoAdmin)
+		}
 	}
 	delete(m.tokens, name)
 	return nil

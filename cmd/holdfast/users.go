@@ -135,7 +135,7 @@ func (u *users) add() *cobra.Command {
 			case u.json:
 				return printJSON(u.stdout, p)
 			}
-			_, err = fmt.Fprintf(u.stdout, "%s is added, with %s\nEvery request to the node needs a token or a password from now on.\n", p.Name, may(p.Role, &p.Grant, nil))
+			_, err = fmt.Fprintf(u.stdout, "%s is added, with %s\nRequests need a token or a password from now on, unless the node has tokens: never.\n", p.Name, may(p.Role, &p.Grant, nil))
 			return err
 		})
 	}

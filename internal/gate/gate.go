@@ -45,8 +45,9 @@ type Keys struct {
 	// As returns a context in which name asks, who may do this.
 	As func(ctx context.Context, name string, may api.Grant) context.Context
 	// Session returns the session with this hash, who asks by it, and their rights, or holdfast.ErrNotFound.
+	// A request that does not count is made by a page without its person: it does not make the session live longer.
 	// Nil: there are no sessions.
-	Session func(ctx context.Context, hash [32]byte) (id, actor, rights string, err error)
+	Session func(ctx context.Context, hash [32]byte, counts bool) (id, actor, rights string, err error)
 	// InSession returns a context of a request by a session. Nil: nobody asks for that.
 	InSession func(ctx context.Context, id string) context.Context
 	// Closed reports whether every request needs a token or a session although Settings do not say so, since

@@ -28,7 +28,7 @@ func (g *gate) whileValid(ctx context.Context, r *http.Request, who *caller) (va
 				return
 			case <-tick.C:
 			}
-			now, p := g.authenticate(r.WithContext(valid))
+			now, p := g.authenticate(r.WithContext(valid), false)
 			if p == nil && now.name == who.name && now.may.String() == who.may.String() && !now.free || p != nil && p.Status >= http.StatusInternalServerError {
 				continue
 			}

@@ -49,14 +49,20 @@ func SessionSecret(r *http.Request) string {
 	return c.Value
 }
 
+// counts reports whether a person makes the request. A page that is left open asks for news of itself, and reads
+// a stream of events: then nobody may be there.
+func counts(r *http.Request, to *Route) bool {
+	return r.Method != http.MethodGet || !to.Long && r.Header.Get("HX-Request") == ""
+}
+
 // bySession returns who asks by a session, if the request has a cookie of one that lives. A browser sends it
 // with whatever request a page makes, so one of a foreign page may change nothing.
-func (g *gate) bySession(r *http.Request) (who caller, found bool, p *api.Problem) {
+func (g *gate) bySession(r *http.Request, counts bool) (who caller, found bool, p *api.Problem) {
 	secret := SessionSecret(r)
 	if secret == "" || g.Session == nil {
 		return who, false, nil
 	}
-	id, actor, rights, err := g.Session(r.Context(), sha256.Sum256([]byte(secret)))
+	id, actor, rights, err := g.Session(r.Context(), sha256.Sum256([]byte(secret)), counts)
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound):
 		return who, false, nil

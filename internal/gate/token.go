@@ -20,7 +20,7 @@ import (
 // allow demands from requests what the route needs, and holds room for their bodies.
 func (g *gate) allow(to Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, p := g.authenticate(r)
+		who, p := g.authenticate(r, counts(r, &to))
 		if p == nil && !serve.Known(r) {
 			p = Crowded()
 		}
@@ -119,10 +119,10 @@ func lacking(to *Route, name string, may *api.Grant) *api.Problem {
 
 // authenticate returns who asks and what they may do, or why the request is refused. If a token or a session is
 // given where none is needed, it is checked all the same, so that its name is recorded and its rights bind.
-func (g *gate) authenticate(r *http.Request) (who caller, p *api.Problem) {
+func (g *gate) authenticate(r *http.Request, counts bool) (who caller, p *api.Problem) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
-		if who, found, p := g.bySession(r); found {
+		if who, found, p := g.bySession(r, counts); found {
 			return who, p
 		}
 	}

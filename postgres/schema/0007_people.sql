@@ -30,3 +30,4 @@ CREATE TABLE hf_session (
 );
 
 CREATE INDEX hf_session_person ON hf_session (person, id);
+CREATE INDEX hf_session_until ON hf_session (until);
