@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"activity":            {".", "rows", "fanout"},  // follows the journal
 	"fanout":              {".", "rows", "fanout/filter"},
 	"bulk":                {"."},
-	"minutes":             {}, // what a node did in each minute: no I/O
+	"minutes":             {},    // what a node did in each minute: no I/O
 	"fanout/filter":       {"."}, // pure: no store and no network
 	"fanout/notificaties": {".", "fanout", "fanout/filter"},
 	"track":               {".", "notify"}, // origins are those of notifications

@@ -11,6 +11,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
 // listening serves a fixture, and runs the part that looks for changes.
@@ -19,7 +21,8 @@ func listening(t *testing.T, f *fixture) *httptest.Server {
 	server := httptest.NewServer(f.handler)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- admin.Live{Service: f.Service}.Run(ctx) }()
+	live := admin.Live{Service: f.Service}
+	go func() { ended <- live.Run(ctx) }()
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
@@ -27,6 +30,15 @@ func listening(t *testing.T, f *fixture) *httptest.Server {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+	})
+	waittest.Until(t, "the node looks for changes", func() bool {
+		follow, err := live.Follow(t.Context(), 0)
+		if err != nil {
+			return false
+		}
+		over, end := context.WithCancel(t.Context())
+		end()
+		return follow(over, func([]api.LiveEvent) error { return nil }) == nil
 	})
 	return server
 }

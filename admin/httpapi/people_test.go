@@ -56,9 +56,10 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	h := &house{log: &callLog{}, store: nodestore.New(db, nil).People}
+	kept := nodestore.New(db, nil)
+	h := &house{log: &callLog{}, store: kept.People}
 	h.fixture = serve(t, locked, func(s *httpapi.Server) {
-		s.Calls, s.People, s.Factors = h.log, h.store, sealed{}
+		s.Calls, s.Tokens, s.People, s.Factors = h.log, kept.Tokens, h.store, sealed{}
 	})
 	h.signIn = admin.SignIn{Service: h.Service}
 	h.admin = h.token(t, `{"name":"root","role":"admin"}`)
