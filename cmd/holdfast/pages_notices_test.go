@@ -32,7 +32,7 @@ func noticesToSee(t *testing.T, node string) []string {
 		}
 		return string(text)
 	}
-	send(http.MethodPut, "/v1/channels/phone", fmt.Sprintf(`{"kind":"ntfy","settings":{"url":"http://%s","topic":"ops"}}`, freeAddress(t)))
+	send(http.MethodPut, "/v1/channels/phone", fmt.Sprintf(`{"kind":"ntfy","settings":{"url":"http://%s","topic":"ops"},"retry":{"interval":"1h"}}`, freeAddress(t)))
 	send(http.MethodPut, "/v1/channels/room", `{"kind":"ntfy","disabled":true,"settings":{"url":"https://ntfy.example","topic":"ops"}}`)
 	send(http.MethodPut, "/v1/lists/ops", `{"description":"<script>alert(1)</script>","recipients":[{"channel":"phone","name":"Doe, Jane"},{"channel":"room","address":"second","disabled":true}]}`)
 	send(http.MethodPut, "/v1/lists/nobody", `{"recipients":[]}`)

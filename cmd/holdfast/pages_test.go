@@ -79,7 +79,7 @@ node: {id: plant-4-a}
 pages: {environment: production, colour: red}
 destinations:
   erp: {call: {url: %q}}
-  away: {call: {url: "http://%s"}}
+  away: {call: {url: "http://%s"}, schedule: message, charge: every_attempt, retry: {policy: fixed, interval: 1h}} # no attempt while a page is looked at
   spare: {call: {url: %q}}
 `, refuses.URL, freeAddress(t), refuses.URL))
 	posts := func(path, body string) {
