@@ -188,6 +188,8 @@ func TestClaimOfALostLease(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
+	given(t, a, simple("first"))
+	settleAll(t, a, until(t, a, 1), holdfast.Settlement{State: holdfast.Delivered}) // from then on it need not wait for its share
 	given(t, a, simple("m"))
 	take(t, b, 0)
 	var theirs []holdfast.Claim

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/internal/search"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -15,8 +16,8 @@ import (
 // next one goes on from there. A time range is found without walking. NO-18.
 func TestAPageOfNotificationsIsBounded(t *testing.T) {
 	t.Parallel()
-	racetest.Without(t, "twenty thousand rows")
-	const n = 20500
+	racetest.Without(t, "thousands of rows")
+	const n = search.Rows + 500
 	db := fresh(t, sqlite.Options{})
 	defer shut(t, db)
 	first := notification("first", "plant-1")
