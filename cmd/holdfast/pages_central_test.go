@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
@@ -22,19 +18,7 @@ import (
 func TestPagesOfACentralInABrowser(t *testing.T) {
 	racetest.Without(t, "the browser is what takes the time")
 	t.Parallel()
-	tools := os.Getenv("TEST_BROWSER")
-	if tools == "" {
-		t.Skip("TEST_BROWSER does not name playwright-core and axe-core, which scripts/test installs")
-	}
-	var chromium string
-	for _, name := range browsers() {
-		if path, err := exec.LookPath(name); err == nil && chromium == "" {
-			chromium = path
-		}
-	}
-	if chromium == "" {
-		t.Skip("there is no Chromium")
-	}
+	chromium := realBrowser(t)
 	central := centralToSee(t)
 	record := api.AuditPage{}
 	eventually(t, "the audit log has records", func() bool {
@@ -46,22 +30,7 @@ func TestPagesOfACentralInABrowser(t *testing.T) {
 		"/ui/events", "/ui/events/ev-1?source=central", "/ui/events/ev-1/resend?source=central", "/ui/topics", "/ui/subscriptions", "/ui/subscriptions/shop", "/ui/subscriptions/wms", "/ui/subscriptions/shop/rotate-secret",
 		"/ui/settings", "/ui/people", "/ui/settings/tokens", "/ui/settings/tokens/erp/delete", "/ui/settings/keys",
 	}
-	pages, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", filepath.Join("..", "..", "web", "testdata", "browser", "pages.mjs"))
-	cmd.Env = append(os.Environ(), "BASE="+central.url(), "BROWSER="+tools, "CHROMIUM="+chromium, "SHOTS="+os.Getenv("TEST_SCREENSHOTS"), "PARKED=", "PAGES="+string(pages))
-	out, err := cmd.CombinedOutput()
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if last := lines[len(lines)-1]; err != nil || last != fmt.Sprintf("judged %d pages", len(list)) {
-		t.Fatalf("%v: %s", err, out)
-	}
-	for _, fault := range lines[:len(lines)-1] {
-		t.Error(fault)
-	}
+	chromium.judges(t, central.url(), "", list)
 }
 
 // centralToSee starts a central, with a site that has parked calls, and one that was never seen.

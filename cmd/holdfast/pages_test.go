@@ -1,25 +1,16 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
-
-// browsers are names of Chromium.
-func browsers() []string { return []string{"chromium", "chromium-browser", "google-chrome"} }
 
 // The operator pages of a node in a real Chromium, with each state that a message and a destination can have:
 // no error, no breach of the policy, nothing that axe finds, nothing asked of other machines, no page that is too wide. What a
@@ -27,40 +18,13 @@ func browsers() []string { return []string{"chromium", "chromium-browser", "goog
 func TestPagesInABrowser(t *testing.T) {
 	racetest.Without(t, "the browser is what takes the time")
 	t.Parallel()
-	tools := os.Getenv("TEST_BROWSER")
-	if tools == "" {
-		t.Skip("TEST_BROWSER does not name playwright-core and axe-core, which scripts/test installs")
-	}
-	var chromium string
-	for _, name := range browsers() {
-		if path, err := exec.LookPath(name); err == nil && chromium == "" {
-			chromium = path
-		}
-	}
-	if chromium == "" {
-		t.Skip("there is no Chromium")
-	}
+	chromium := realBrowser(t)
 	node := somethingToSee(t)
 	paths := append(noticesToSee(t, node.url()),
 		"/ui/", "/ui/messages", "/ui/messages?state=parked", "/ui/messages?state=expired", "/ui/messages/parked-1", "/ui/messages/waits", "/ui/messages/done", "/ui/messages/"+url.PathEscape("<script>1"),
 		"/ui/messages/parked-1/discard", "/ui/destinations", "/ui/destinations/erp", "/ui/destinations/away", "/ui/design", "/ui/nowhere",
 	)
-	pages, err := json.Marshal(paths)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", filepath.Join("..", "..", "web", "testdata", "browser", "pages.mjs"))
-	cmd.Env = append(os.Environ(), "BASE="+node.url(), "BROWSER="+tools, "CHROMIUM="+chromium, "SHOTS="+os.Getenv("TEST_SCREENSHOTS"), "PARKED=parked", "PAGES="+string(pages))
-	out, err := cmd.CombinedOutput()
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if last := lines[len(lines)-1]; err != nil || last != fmt.Sprintf("judged %d pages", len(paths)) {
-		t.Fatalf("%v: %s", err, out)
-	}
-	for _, fault := range lines[:len(lines)-1] {
-		t.Error(fault)
-	}
+	chromium.judges(t, node.url(), "parked", paths)
 }
 
 // somethingToSee starts a node with parked messages, one that waits for a destination that is away, one that was
