@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,11 @@ import (
 // kept is a store in memory, which fails when it is told to.
 type kept struct {
 	list []minutes.Minute
-	down bool
+	down atomic.Bool
 }
 
 func (k *kept) KeepMinute(_ context.Context, m *minutes.Minute) error {
-	if k.down {
+	if k.down.Load() {
 		return errors.New("down")
 	}
 	k.list = append(k.list, *m)
@@ -36,16 +37,18 @@ func (k *kept) PurgeMinutes(context.Context, time.Duration) error { return nil }
 // nothing of it.
 func TestAMinuteThatCannotBeWrittenIsAGap(t *testing.T) {
 	racetest.Bubble(t, func(t *testing.T) {
-		store, now := &kept{}, minutes.Numbers{Delivered: 100, Waiting: 5}
+		store, now := &kept{}, atomic.Pointer[minutes.Numbers]{}
+		now.Store(&minutes.Numbers{Delivered: 100, Waiting: 5})
 		ctx, stop := context.WithCancel(t.Context())
 		start := time.Now().UTC().Truncate(time.Minute).Add(time.Minute)
 		time.Sleep(time.Until(start) + 20*time.Second)
-		r := &minutes.Recorder{Store: store, Node: "a", Read: func() minutes.Numbers { return now }, Logger: slog.New(slog.DiscardHandler)}
+		r := &minutes.Recorder{Store: store, Node: "a", Read: func() minutes.Numbers { return *now.Load() }, Logger: slog.New(slog.DiscardHandler)}
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
 		for i := range 4 {
 			time.Sleep(30 * time.Second)
-			now.Delivered, now.Waiting, store.down = now.Delivered+int64(i)+1, int64(i), i == 1
+			now.Store(&minutes.Numbers{Delivered: now.Load().Delivered + int64(i) + 1, Waiting: int64(i)})
+			store.down.Store(i == 1)
 			time.Sleep(30 * time.Second)
 			synctest.Wait()
 		}

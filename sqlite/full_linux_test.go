@@ -576,7 +576,7 @@ func someAccess(t *testing.T, db *sqlite.DB) (revoke func()) {
 		must("note site", n.Sites.SiteSeen(ctx, "plant-7", "1", sites.Report{}))
 		must("rotate site at once", n.Sites.RotateSite(ctx, "plant-7", [32]byte{6}, true, ""))
 		must("revoke site", n.Sites.RevokeSite(ctx, "plant-7", ""))
-		must("delete token", n.Tokens.DeleteToken(ctx, "ci", false, ""))
+		must("delete token", n.Tokens.DeleteToken(ctx, "ci", true, ""))
 	}
 }
 

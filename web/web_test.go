@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
@@ -19,9 +20,14 @@ import (
 )
 
 // calls keeps what the audit log would have.
-type calls struct{ list []holdfast.Entry }
+type calls struct {
+	mu   sync.Mutex
+	list []holdfast.Entry
+}
 
 func (c *calls) Append(_ context.Context, entries ...holdfast.Entry) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.list = append(c.list, entries...)
 	return holdfast.CheckEntries(entries)
 }
