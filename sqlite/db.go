@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -429,7 +430,22 @@ func (db *DB) release() error {
 	if db.handle != nil {
 		faults = append(faults, db.handle.Close())
 	}
+	awaitClosed(db.readers, db.handle)
 	return errors.Join(append(faults, db.owner.release())...)
+}
+
+// awaitClosed waits until no connection of closed pools is left, two seconds at most: database/sql closes one that
+// is in use when it comes back. The last one to close deletes the write-ahead log, which whoever opens the file next
+// may have begun to read.
+func awaitClosed(pools ...*sql.DB) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for range 2000 {
+		if !slices.ContainsFunc(pools, func(p *sql.DB) bool { return p != nil && p.Stats().OpenConnections > 0 }) {
+			return
+		}
+		<-look.C
+	}
 }
 
 func (db *DB) observeExpired(n int) {

@@ -32,8 +32,10 @@ async function open(where, options) {
   await context.addInitScript(() => {
     window.shift = 0;
     window.breaches = [];
+    let news = -1000; // when the page last changed because something happened: what moves then is no shift
+    document.addEventListener("htmx:beforeSwap", () => (news = performance.now()), true);
     new PerformanceObserver((list) => {
-      for (const e of list.getEntries()) if (!e.hadRecentInput) window.shift += e.value;
+      for (const e of list.getEntries()) if (!e.hadRecentInput && (e.startTime < news || e.startTime > news + 500)) window.shift += e.value;
     }).observe({ type: "layout-shift", buffered: true });
     document.addEventListener("securitypolicyviolation", (e) => window.breaches.push(`${e.violatedDirective} ${e.blockedURI}`));
   });
