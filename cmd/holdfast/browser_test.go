@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,4 +54,24 @@ func (b browser) judges(t *testing.T, node, parked string, paths []string) {
 	for _, fault := range lines[:len(lines)-1] {
 		t.Error(fault)
 	}
+}
+
+// asks sends a request that must succeed, with JSON, and returns the answer.
+func asks(t *testing.T, method, url, body string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		t.Fatalf("%s %s: %d %s", method, url, resp.StatusCode, text)
+	}
+	return string(text)
 }

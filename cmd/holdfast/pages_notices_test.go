@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,24 +13,7 @@ import (
 // returns the paths of the pages that show them.
 func noticesToSee(t *testing.T, node string) []string {
 	t.Helper()
-	send := func(method, path, body string) string {
-		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, node+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if resp.StatusCode >= http.StatusMultipleChoices {
-			t.Fatalf("%s %s: %d %s", method, path, resp.StatusCode, text)
-		}
-		return string(text)
-	}
+	send := func(method, path, body string) string { t.Helper(); return asks(t, method, node+path, body) }
 	send(http.MethodPut, "/v1/channels/phone", fmt.Sprintf(`{"kind":"ntfy","settings":{"url":"http://%s","topic":"ops"},"retry":{"interval":"1h"}}`, freeAddress(t)))
 	send(http.MethodPut, "/v1/channels/room", `{"kind":"ntfy","disabled":true,"settings":{"url":"https://ntfy.example","topic":"ops"}}`)
 	send(http.MethodPut, "/v1/lists/ops", `{"description":"<script>alert(1)</script>","recipients":[{"channel":"phone","name":"Doe, Jane"},{"channel":"room","address":"second","disabled":true}]}`)

@@ -46,23 +46,7 @@ destinations:
   away: {call: {url: "http://%s"}, schedule: message, charge: every_attempt, retry: {policy: fixed, interval: 1h}} # no attempt while a page is looked at
   spare: {call: {url: %q}}
 `, refuses.URL, freeAddress(t), refuses.URL))
-	posts := func(path, body string) {
-		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, node.url()+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if resp.StatusCode >= http.StatusMultipleChoices {
-			t.Fatalf("POST %s: %d %s", path, resp.StatusCode, text)
-		}
-	}
+	posts := func(path, body string) { t.Helper(); asks(t, http.MethodPost, node.url()+path, body) }
 	const hostile = `"payload": {"html": "</pre><script>alert(1)</script>\u202e", "big": 9223372036854775807, "e": 1e400, "lines": [` // closed below
 	lines := strings.Repeat("1,", 300) + "1]}"
 	posts("/v1/destinations/erp/pause", "")
